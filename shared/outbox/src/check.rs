@@ -1,0 +1,347 @@
+//! What can never be sent: the character, attribute, group and size rules of SQS and SNS.
+//!
+//! A message that breaks one would be refused on every attempt, and a whole request with it, so it is
+//! found before it is sent and is dead at once. The rules are those of the SQS pages "Message quotas"
+//! and "Message metadata", and of the SNS page "Message attributes", read in November 2026.
+
+use std::collections::BTreeMap;
+use std::collections::HashSet;
+
+use serde_json::value::RawValue;
+use thiserror::Error;
+
+use crate::destination::Destination;
+use crate::entry::{Attribute, AttributeType};
+
+/// Most attributes of a message: SQS refuses more. SNS takes more, but its raw delivery to SQS then drops
+/// the message without a word, so the limit holds for both.
+pub const MAX_ATTRIBUTES: usize = 10;
+
+/// Most characters of `MessageGroupId`.
+pub const MAX_GROUP_CHARS: usize = 128;
+
+const MAX_ATTRIBUTE_NAME_CHARS: usize = 256;
+
+/// Why a message can never be sent as it is. The text goes into `last_error`: it names place and number,
+/// never the payload or a header's value.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Defect {
+    /// No route: the relay's settings have no such destination.
+    #[error("destination {0:?} is not in OUTBOX_DESTINATIONS")]
+    NoRoute(String),
+    /// SQS and SNS refuse an empty body.
+    #[error("the payload is empty")]
+    EmptyPayload,
+    /// A character outside the set of XML 1.0, the only one that SQS and SNS carry.
+    #[error(
+        "{place} has the character U+{code_point:04X} at byte {at}, which SQS and SNS do not carry"
+    )]
+    InvalidCharacter {
+        /// Where: `the payload` or the attribute by name.
+        place: String,
+        /// The character's code point.
+        code_point: u32,
+        /// Its place, in bytes from the start.
+        at: usize,
+    },
+    /// Body and attributes together are over the destination's limit.
+    #[error(
+        "{bytes} bytes with attributes are over the limit of {limit} of destination {destination:?}"
+    )]
+    TooLarge {
+        /// Bytes of body, attribute names, types and values.
+        bytes: usize,
+        /// The destination's `max_bytes`.
+        limit: usize,
+        /// The destination's name.
+        destination: String,
+    },
+    /// Too many attributes.
+    #[error("{count} attributes with the relay's own are over the limit of {MAX_ATTRIBUTES}")]
+    TooManyAttributes {
+        /// Attributes, the relay's own included.
+        count: usize,
+    },
+    /// An attribute's name breaks the rules.
+    #[error("header name {name:?} {problem}")]
+    AttributeName {
+        /// The name.
+        name: String,
+        /// Which rule.
+        problem: &'static str,
+    },
+    /// An attribute's value is empty, or of a type that is not sent.
+    #[error("header {name:?} {problem}")]
+    AttributeValue {
+        /// The name.
+        name: String,
+        /// Which rule.
+        problem: &'static str,
+    },
+    /// The column `headers` is not a JSON object.
+    #[error("the headers are not a JSON object")]
+    Headers,
+    /// The message group can't be a `MessageGroupId`.
+    #[error(
+        "the message group {problem}; a FIFO target takes 1 to {MAX_GROUP_CHARS} ASCII letters, digits and punctuation marks"
+    )]
+    Group {
+        /// Which rule.
+        problem: &'static str,
+    },
+    /// The message was claimed more often than it may be: it ended its relay each time, or lost the lease.
+    #[error("claimed {attempts} times without an outcome; the most is {max_attempts}")]
+    Unsettled {
+        /// Claims so far.
+        attempts: i32,
+        /// The cap.
+        max_attempts: u32,
+    },
+}
+
+impl Defect {
+    /// A short code of low cardinality for `last_error_code`.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::NoRoute(_) => "no_route",
+            Self::EmptyPayload => "empty_payload",
+            Self::InvalidCharacter { .. } => "invalid_character",
+            Self::TooLarge { .. } => "too_large",
+            Self::TooManyAttributes { .. } => "too_many_attributes",
+            Self::AttributeName { .. } => "invalid_attribute_name",
+            Self::AttributeValue { .. } => "invalid_attribute_value",
+            Self::Headers => "invalid_headers",
+            Self::Group { .. } => "invalid_message_group",
+            Self::Unsettled { .. } => "unsettled",
+        }
+    }
+}
+
+pub(crate) fn payload(payload: &str) -> Result<(), Defect> {
+    if payload.is_empty() {
+        return Err(Defect::EmptyPayload);
+    }
+    characters(payload, || "the payload".to_owned())
+}
+
+pub(crate) fn size(bytes: usize, destination: &Destination) -> Result<(), Defect> {
+    if bytes > destination.max_bytes {
+        let (limit, destination) = (destination.max_bytes, destination.name.clone());
+        return Err(Defect::TooLarge { bytes, limit, destination });
+    }
+    Ok(())
+}
+
+/// A group that is sent must be a legal `MessageGroupId`; one that only orders our own work need not be.
+pub(crate) fn group(group: Option<&str>, destination: &Destination) -> Result<(), Defect> {
+    let is_sent = destination.target.is_fifo() || destination.fair;
+    match group {
+        Some(_) if !is_sent => Ok(()),
+        None => Ok(()),
+        Some("") => Err(Defect::Group { problem: "is empty" }),
+        Some(group) if group.chars().count() > MAX_GROUP_CHARS => {
+            Err(Defect::Group { problem: "is too long" })
+        }
+        Some(group) if !group.bytes().all(|b| b.is_ascii_graphic()) => {
+            Err(Defect::Group { problem: "has another character" })
+        }
+        Some(_) => Ok(()),
+    }
+}
+
+/// The headers as attributes, numbers digit for digit as stored: a parse into a float would print 1.10 as 1.1.
+pub(crate) fn headers(headers: &str) -> Result<Vec<Attribute>, Defect> {
+    if headers == "{}" {
+        return Ok(Vec::new());
+    }
+    let headers: BTreeMap<String, &RawValue> =
+        serde_json::from_str(headers).map_err(|_| Defect::Headers)?;
+    headers.into_iter().map(|(name, value)| header(name, value.get())).collect()
+}
+
+fn header(name: String, value: &str) -> Result<Attribute, Defect> {
+    let problem = match value.as_bytes().first() {
+        Some(b'"') => match serde_json::from_str(value) {
+            Ok(value) => return Ok(Attribute { name, data_type: AttributeType::String, value }),
+            Err(_) => "is not a JSON string",
+        },
+        Some(b'-' | b'0'..=b'9') => {
+            let value = value.to_owned();
+            return Ok(Attribute { name, data_type: AttributeType::Number, value });
+        }
+        _ => "is neither a JSON string nor a JSON number",
+    };
+    Err(Defect::AttributeValue { name, problem })
+}
+
+pub(crate) fn attributes(attributes: &[Attribute]) -> Result<(), Defect> {
+    if attributes.len() > MAX_ATTRIBUTES {
+        return Err(Defect::TooManyAttributes { count: attributes.len() });
+    }
+    let mut seen = HashSet::with_capacity(attributes.len());
+    for Attribute { name, value, .. } in attributes {
+        if let Some(problem) = name_problem(name) {
+            return Err(Defect::AttributeName { name: shortened(name), problem });
+        }
+        if !seen.insert(name.as_str()) {
+            let problem = "is one of the relay's own attributes";
+            return Err(Defect::AttributeName { name: name.clone(), problem });
+        }
+        if value.is_empty() {
+            return Err(Defect::AttributeValue { name: name.clone(), problem: "is empty" });
+        }
+        characters(value, || format!("attribute {name:?}"))?;
+    }
+    Ok(())
+}
+
+fn name_problem(name: &str) -> Option<&'static str> {
+    let starts_with = |prefix: &str| {
+        name.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
+    };
+    if name.is_empty() {
+        Some("is empty")
+    } else if name.len() > MAX_ATTRIBUTE_NAME_CHARS {
+        Some("is longer than 256 characters")
+    } else if !name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.".contains(&b)) {
+        Some("has a character other than A-Z a-z 0-9 _ - .")
+    } else if starts_with("aws.") || starts_with("amazon.") {
+        Some("has the prefix AWS. or Amazon., which is reserved")
+    } else if name.starts_with('.') || name.ends_with('.') || name.contains("..") {
+        Some("has a leading, trailing or doubled period")
+    } else {
+        None
+    }
+}
+
+/// Bounds what a name can add to `last_error`.
+fn shortened(name: &str) -> String {
+    name.chars().take(64).collect()
+}
+
+/// #x9, #xA, #xD, #x20 to #xD7FF, #xE000 to #xFFFD, #x10000 to #x10FFFF. A Rust `char` is never a surrogate.
+fn characters(text: &str, place: impl Fn() -> String) -> Result<(), Defect> {
+    let is_carried = |c: char| match c {
+        '\t' | '\n' | '\r' => true,
+        c => c >= ' ' && c != '\u{FFFE}' && c != '\u{FFFF}',
+    };
+    match text.char_indices().find(|&(_, c)| !is_carried(c)) {
+        None => Ok(()),
+        Some((at, c)) => {
+            Err(Defect::InvalidCharacter { place: place(), code_point: u32::from(c), at })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::tests::message;
+    use crate::{Entry, Message, Target};
+
+    fn destination(target: &str) -> Destination {
+        Destination::new("orders", Target::parse(target).unwrap())
+    }
+
+    fn defect_of(target: &str, change: impl FnOnce(&mut Message)) -> Option<&'static str> {
+        let mut message = message(1);
+        change(&mut message);
+        Entry::prepare(message, &destination(target)).err().map(|rejected| rejected.defect.code())
+    }
+
+    const QUEUE: &str = "arn:aws:sqs:eu-west-1:1:q";
+    const FIFO: &str = "arn:aws:sqs:eu-west-1:1:q.fifo";
+
+    /// Case A10: empty text can't be sent; the JSON texts of nothing can.
+    #[test]
+    fn an_empty_payload_is_a_defect_and_json_null_is_not() {
+        assert_eq!(defect_of(QUEUE, |m| m.payload = String::new()), Some("empty_payload"));
+        assert_eq!(defect_of(QUEUE, |m| m.payload = "null".into()), None);
+        assert_eq!(defect_of(QUEUE, |m| m.payload = "\"\"".into()), None);
+    }
+
+    /// Case A11: code point and place are named.
+    #[test]
+    fn a_character_outside_xml_is_a_defect_that_names_code_point_and_place() {
+        for payload in ["a\u{1}", "a\u{B}", "a\u{FFFE}", "a\u{FFFF}", "a\u{0}"] {
+            assert_eq!(defect_of(QUEUE, |m| m.payload = payload.into()), Some("invalid_character"));
+        }
+        for payload in ["\t\n\r", "\u{7F}\u{D7FF}\u{E000}\u{FFFD}\u{10000}\u{10FFFF}"] {
+            assert_eq!(defect_of(QUEUE, |m| m.payload = payload.into()), None);
+        }
+        let defect = payload("é\u{B}").unwrap_err();
+        assert_eq!(
+            defect.to_string(),
+            "the payload has the character U+000B at byte 2, which SQS and SNS do not carry"
+        );
+    }
+
+    /// Case A05: the attributes tip a message over the limit; bytes and limit are named.
+    #[test]
+    fn attributes_count_against_the_limit() {
+        let mut destination = destination(QUEUE);
+        destination.max_bytes = 2_000;
+        let mut message = message(1);
+        message.payload = "x".repeat(1_990);
+        let defect = Entry::prepare(message, &destination).unwrap_err().defect;
+        assert_eq!(defect.code(), "too_large");
+        assert!(defect.to_string().contains("limit of 2000"), "{defect}");
+    }
+
+    /// Case A16: eleven headers, and the relay's own on top.
+    #[test]
+    fn more_than_ten_attributes_are_a_defect() {
+        let headers = |n: usize| {
+            let all: BTreeMap<_, _> = (0..n).map(|i| (format!("h{i}"), "x")).collect();
+            serde_json::to_string(&all).unwrap()
+        };
+        assert_eq!(defect_of(QUEUE, |m| m.headers = headers(7)), None);
+        assert_eq!(defect_of(QUEUE, |m| m.headers = headers(8)), Some("too_many_attributes"));
+        assert_eq!(defect_of(QUEUE, |m| m.headers = headers(11)), Some("too_many_attributes"));
+    }
+
+    /// Cases A19 and A20.
+    #[test]
+    fn illegal_header_names_and_values_are_defects() {
+        let long = "n".repeat(257);
+        for name in
+            ["x:trace/id", ".lead", "trail.", "a..b", "AWS.Foo", "amazon.bar", &long, "", "é"]
+        {
+            let headers = format!("{{\"{name}\": \"x\"}}");
+            assert_eq!(
+                defect_of(QUEUE, |m| m.headers = headers),
+                Some("invalid_attribute_name"),
+                "{name}"
+            );
+        }
+        assert_eq!(
+            defect_of(QUEUE, |m| m.headers = r#"{"message_id": "mine"}"#.into()),
+            Some("invalid_attribute_name")
+        );
+        for value in [r#""""#, "null", "true", "[]", "{}"] {
+            let headers = format!("{{\"tenant\": {value}}}");
+            assert_eq!(
+                defect_of(QUEUE, |m| m.headers = headers),
+                Some("invalid_attribute_value"),
+                "{value}"
+            );
+        }
+        assert_eq!(defect_of(QUEUE, |m| m.headers = "[]".into()), Some("invalid_headers"));
+        assert_eq!(defect_of(QUEUE, |m| m.headers = r#"{"AWSish.x": "ok"}"#.into()), None);
+    }
+
+    /// Case A29: what can't be a `MessageGroupId` is a defect, and only where it would be sent.
+    #[test]
+    fn a_group_that_fifo_does_not_take_is_a_defect_there_only() {
+        let long = "g".repeat(129);
+        for group in ["a b", "tab\t", "🦀", &long, ""] {
+            assert_eq!(
+                defect_of(FIFO, |m| m.message_group = Some(group.into())),
+                Some("invalid_message_group")
+            );
+            assert_eq!(defect_of(QUEUE, |m| m.message_group = Some(group.into())), None);
+        }
+        let longest = "g".repeat(128);
+        assert_eq!(defect_of(FIFO, |m| m.message_group = Some(longest)), None);
+    }
+}

@@ -1,0 +1,30 @@
+//! The vocabulary of the outbox relay, and every decision it takes.
+//!
+//! This crate is pure: no input or output, no async, no clock and no randomness of its own. What a
+//! message is, whether it can be sent, what travels in one request, what an answer means for a row
+//! and how long a retry waits: all of it is decided here, and so all of it is tested without a
+//! database or a network.
+//!
+//! Read in the order of the modules: a [`Message`] is claimed, its [`Destination`] is looked up, it
+//! becomes an [`Entry`] (or is found to have a [`Defect`]), a [`Packer`] hands entries out request by
+//! request, and each [`Outcome`] is turned into a [`Mark`].
+
+mod backoff;
+mod check;
+mod destination;
+mod entry;
+mod message;
+mod outcome;
+mod packer;
+mod policy;
+mod target;
+
+pub use backoff::Backoff;
+pub use check::{Defect, MAX_ATTRIBUTES, MAX_GROUP_CHARS};
+pub use destination::{Destination, DestinationError, Destinations};
+pub use entry::{Attribute, AttributeType, Entry, Rejected};
+pub use message::{ClaimToken, Message, NewMessage};
+pub use outcome::{DeadReason, Failure, FailureClass, Mark, Outcome, Scope, decide};
+pub use packer::Packer;
+pub use policy::RunPolicy;
+pub use target::{Target, TargetError};
