@@ -1,0 +1,114 @@
+//! What can go wrong in the database, by what a caller does about it.
+
+use std::time::Duration;
+
+use thiserror::Error;
+use tokio_postgres::error::SqlState;
+
+/// An error of the store.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// No connection could be had: the server is down, refuses us, or has no slot left. Nothing was done.
+    #[error("no connection to the database: {source}")]
+    Connection {
+        /// What the pool met; it carries no password.
+        source: deadpool_postgres::PoolError,
+    },
+    /// The server answered with an error, or the connection was lost. What a lost connection had asked for may
+    /// have been done.
+    #[error("database error{}", describe(.0))]
+    Database(#[from] tokio_postgres::Error),
+    /// No answer in time; the connection is given up. What was asked for may have been done.
+    #[error("the database did not answer within {} s", .0.as_secs())]
+    Timeout(Duration),
+    /// The database's outbox is of another version than this program. Run `outbox migrate`, or the right program.
+    #[error(
+        "the outbox in schema {schema:?} has version {found}, and this program needs version {needed}: {advice}"
+    )]
+    SchemaVersion {
+        /// The schema's name.
+        schema: String,
+        /// The version there.
+        found: i32,
+        /// The version that this program knows.
+        needed: i32,
+        /// What to do.
+        advice: &'static str,
+    },
+    /// There is no outbox. Run `outbox migrate`.
+    #[error(
+        "there is no outbox in schema {schema:?}: run `outbox migrate`, or check OUTBOX_SCHEMA"
+    )]
+    NoOutbox {
+        /// The schema's name.
+        schema: String,
+    },
+    /// A migration failed; the database is as it was before it.
+    #[error("migration failed: {0}")]
+    Migration(#[from] refinery::Error),
+}
+
+impl Error {
+    /// A short code of low cardinality: the SQLSTATE, or a word of ours.
+    pub fn code(&self) -> &str {
+        match self {
+            Self::Connection { source } => match source {
+                deadpool_postgres::PoolError::Backend(error) => state_of(error, "connection"),
+                deadpool_postgres::PoolError::Timeout(_) => "timeout",
+                _ => "connection",
+            },
+            Self::Database(error) => state_of(error, "connection"),
+            Self::Timeout(_) => "timeout",
+            Self::SchemaVersion { .. } | Self::NoOutbox { .. } => "schema_version",
+            Self::Migration(_) => "migration",
+        }
+    }
+
+    /// Whether the same call may succeed a moment later: lost connection, fail-over, deadlock, no slot left.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Connection { .. } | Self::Timeout(_) => true,
+            Self::Database(error) => match error.code() {
+                Some(state) => is_transient_state(state),
+                None => error.is_closed() || error.as_db_error().is_none(),
+            },
+            Self::SchemaVersion { .. } | Self::NoOutbox { .. } | Self::Migration(_) => false,
+        }
+    }
+
+    /// Whether the connection must not be used again: it is lost, or leads to a server that can't serve us.
+    pub(crate) fn condemns_connection(&self) -> bool {
+        match self {
+            Self::Timeout(_) => true,
+            Self::Database(error) => match error.code() {
+                Some(state) => leads_nowhere(state),
+                None => true,
+            },
+            _ => false,
+        }
+    }
+}
+
+/// Fail-over leaves connections to a server that has become read-only (25006); shutdowns say so (class 57P).
+fn leads_nowhere(state: &SqlState) -> bool {
+    *state == SqlState::READ_ONLY_SQL_TRANSACTION
+        || state.code().starts_with("57P")
+        || state.code().starts_with("08")
+}
+
+fn is_transient_state(state: &SqlState) -> bool {
+    let class = &state.code()[..2];
+    leads_nowhere(state) || class == "40" || class == "53" || class == "55" || class == "57"
+}
+
+fn state_of<'a>(error: &'a tokio_postgres::Error, otherwise: &'static str) -> &'a str {
+    error.code().map_or(otherwise, SqlState::code)
+}
+
+/// The server's message and SQLSTATE. Its detail is left out, as it can quote a row's values.
+fn describe(error: &tokio_postgres::Error) -> String {
+    match error.as_db_error() {
+        Some(db) => format!(" {}: {}", db.code().code(), db.message()),
+        None => format!(": {error}"),
+    }
+}

@@ -1,0 +1,45 @@
+//! The outbox in Postgres: enqueue, claim, mark, purge, redrive, backlog, inbox and migrations.
+//!
+//! What a claim means is decided in SQL, in the files of `src/sql`, one beside each function here. This crate
+//! binds their parameters, reads their rows and bounds their time. It never sends a message.
+//!
+//! An application needs [`enqueue`] (and a consumer [`receive`]); a relay needs [`Store`]. All time is the
+//! database's: nothing here reads a clock to compare it with a row.
+//!
+//! ```no_run
+//! # async fn place_order(client: &mut tokio_postgres::Client) -> Result<(), outbox_store::Error> {
+//! use outbox::NewMessage;
+//!
+//! let transaction = client.transaction().await?;
+//! transaction.execute("INSERT INTO orders (id) VALUES (42)", &[]).await?;
+//! let message = NewMessage::new("orders", "order.placed.v1", r#"{"id":42}"#).in_group("customer-7");
+//! outbox_store::enqueue(&transaction, &message).await?;
+//! transaction.commit().await?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod backlog;
+mod claim;
+mod connection;
+mod due;
+mod error;
+mod mark;
+mod migrate;
+mod producer;
+mod purge;
+pub mod queries;
+mod redrive;
+mod schema;
+mod store;
+
+pub use backlog::Backlog;
+pub use claim::{Claim, Quota};
+pub use due::DueDestination;
+pub use error::Error;
+pub use mark::{Marks, Tally};
+pub use migrate::{Migration, SCHEMA_VERSION, migrate, migrations, pending_migrations};
+pub use producer::{Producer, enqueue, receive};
+pub use redrive::{Redrive, Selection};
+pub use schema::{Schema, SchemaError};
+pub use store::Store;

@@ -1,0 +1,95 @@
+//! Every statement of the store: its file, the types of its parameters and the columns it returns.
+//!
+//! A test prepares each against a real server and compares.
+
+use tokio_postgres::types::Type;
+
+use crate::schema::Schema;
+
+/// A statement as its file has it.
+#[derive(Clone, Copy, Debug)]
+pub struct Query {
+    /// Name of the file and of the function that binds it.
+    pub name: &'static str,
+    /// The file's text.
+    pub sql: &'static str,
+    /// Types of the parameters, in order.
+    pub params: &'static [Type],
+    /// Names of the returned columns, in order.
+    pub columns: &'static [&'static str],
+}
+
+macro_rules! query {
+    ($name:ident, [$($param:ident),*], [$($column:literal),*]) => {
+        Query {
+            name: stringify!($name),
+            sql: include_str!(concat!("sql/", stringify!($name), ".sql")),
+            params: &[$(Type::$param),*],
+            columns: &[$($column),*],
+        }
+    };
+}
+
+#[rustfmt::skip]
+mod table {
+    use super::{Query, Type};
+
+    pub(crate) const CLAIM: Query = query!(claim,
+        [TEXT_ARRAY, INT4_ARRAY, UUID, TEXT, INT8],
+        ["id", "message_id", "destination", "message_type", "message_group", "payload", "content_type",
+         "headers", "correlation_id", "traceparent", "attempts"]);
+    pub(crate) const MARK_DISPATCHED: Query = query!(mark_dispatched,
+        [UUID, INT8_ARRAY, TEXT_ARRAY], ["id"]);
+    pub(crate) const MARK_RETRY: Query = query!(mark_retry,
+        [UUID, INT8_ARRAY, INT8_ARRAY, BOOL_ARRAY, TEXT_ARRAY, TEXT_ARRAY], ["id"]);
+    pub(crate) const MARK_DEAD: Query = query!(mark_dead,
+        [UUID, INT8_ARRAY, TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY], ["id"]);
+    pub(crate) const RELEASE: Query = query!(release,
+        [UUID, INT8_ARRAY], ["id"]);
+    pub(crate) const DUE: Query = query!(due,
+        [], ["destination", "oldest_due_seconds"]);
+    pub(crate) const PURGE: Query = query!(purge,
+        [INT8, INT8], ["id"]);
+    pub(crate) const REDRIVE: Query = query!(redrive,
+        [INT8_ARRAY, TEXT, TEXT, TEXT, TEXT, JSONB], ["n_messages"]);
+    pub(crate) const BACKLOG: Query = query!(backlog,
+        [], ["destination", "due", "scheduled", "claimed", "dead", "oldest_due_seconds"]);
+    pub(crate) const SCHEMA_VERSION: Query = query!(schema_version,
+        [], ["version"]);
+    pub(crate) const ENQUEUE: Query = query!(enqueue,
+        [TEXT, TEXT, TEXT, TEXT, UUID, JSONB, TEXT, TEXT, TEXT, TEXT, TEXT], ["id"]);
+    pub(crate) const RECEIVE: Query = query!(receive,
+        [TEXT, UUID], ["is_first"]);
+}
+pub(crate) use table::*;
+
+/// All of them, for the test that checks them against a server.
+pub const ALL: &[Query] = &[
+    CLAIM,
+    MARK_DISPATCHED,
+    MARK_RETRY,
+    MARK_DEAD,
+    RELEASE,
+    DUE,
+    PURGE,
+    REDRIVE,
+    BACKLOG,
+    SCHEMA_VERSION,
+    ENQUEUE,
+    RECEIVE,
+];
+
+impl Query {
+    /// The statement for that schema. Of the file's comments only the first line is kept, which names the
+    /// statement in `pg_stat_activity` and in the server's log.
+    pub fn render(&self, schema: &Schema) -> String {
+        let mut sql = String::with_capacity(self.sql.len());
+        for (number, line) in self.sql.lines().enumerate() {
+            if number == 0 || !line.trim_start().starts_with("--") {
+                sql.push_str(line);
+                sql.push('\n');
+            }
+        }
+        schema.render(&sql)
+    }
+}

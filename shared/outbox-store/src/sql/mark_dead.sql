@@ -1,0 +1,27 @@
+-- outbox.mark_dead
+-- Give claimed messages up, where this claim still holds them. They stay until a person redrives them.
+--   $1 uuid     claim token
+--   $2 bigint[] ids, ascending
+--   $3 text[]   reason of each
+--   $4 text[]   error code of each
+--   $5 text[]   error text of each, bounded by the caller
+-- Returns the ids that carry this claim's mark now, those of an earlier try of the same mark included.
+-- Uses message_pkey.
+WITH outcome AS MATERIALIZED (
+    SELECT id, reason, error_code, error
+    FROM unnest($2::bigint[], $3::text[], $4::text[], $5::text[]) AS outcome (id, reason, error_code, error)
+),
+marked AS (
+    UPDATE outbox.message AS m
+    SET dead_at = coalesce(m.dead_at, now()),
+        dead_reason = outcome.reason,
+        first_failed_at = coalesce(m.first_failed_at, now()),
+        last_error_code = outcome.error_code,
+        last_error = outcome.error
+    FROM outcome
+    WHERE m.id = outcome.id
+      AND m.claim_token = $1
+      AND m.dispatched_at IS NULL
+    RETURNING m.id
+)
+SELECT id FROM marked

@@ -1,0 +1,81 @@
+//! The store: a pool and the statements, rendered once for the configured schema.
+
+use deadpool_postgres::Pool;
+
+use crate::connection;
+use crate::error::Error;
+use crate::migrate::SCHEMA_VERSION;
+use crate::queries;
+use crate::schema::Schema;
+
+/// The relay's, the purge's and the operator's side of the outbox. Cheap to clone.
+///
+/// Every method takes a connection from the pool and gives it back; none holds a transaction when it returns. A
+/// dropped future leaves the statement to the server, which may still carry it out: a claim is then a lease that
+/// runs out, a mark has been made or not.
+#[derive(Clone)]
+pub struct Store {
+    pub(crate) pool: Pool,
+    pub(crate) sql: std::sync::Arc<Sql>,
+    schema: Schema,
+}
+
+/// The statements for one schema.
+pub(crate) struct Sql {
+    pub(crate) claim: String,
+    pub(crate) mark_dispatched: String,
+    pub(crate) mark_retry: String,
+    pub(crate) mark_dead: String,
+    pub(crate) release: String,
+    pub(crate) due: String,
+    pub(crate) purge: String,
+    pub(crate) redrive: String,
+    pub(crate) backlog: String,
+    schema_version: String,
+}
+
+impl Store {
+    /// A store on that pool; nothing is connected yet.
+    pub fn new(pool: Pool, schema: Schema) -> Self {
+        let sql = Sql {
+            claim: queries::CLAIM.render(&schema),
+            mark_dispatched: queries::MARK_DISPATCHED.render(&schema),
+            mark_retry: queries::MARK_RETRY.render(&schema),
+            mark_dead: queries::MARK_DEAD.render(&schema),
+            release: queries::RELEASE.render(&schema),
+            due: queries::DUE.render(&schema),
+            purge: queries::PURGE.render(&schema),
+            redrive: queries::REDRIVE.render(&schema),
+            backlog: queries::BACKLOG.render(&schema),
+            schema_version: queries::SCHEMA_VERSION.render(&schema),
+        };
+        Self { pool, sql: sql.into(), schema }
+    }
+
+    /// Checks that the database's outbox is of the version that this program knows. Once, at the first use.
+    ///
+    /// # Errors
+    /// [`Error::NoOutbox`] or [`Error::SchemaVersion`] say what to do; others are the connection's.
+    pub async fn check_version(&self) -> Result<(), Error> {
+        let schema = self.schema.name().to_owned();
+        let rows = match connection::query(&self.pool, &self.sql.schema_version, &[]).await {
+            Ok(rows) => rows,
+            Err(Error::Database(error)) if is_missing(&error) => {
+                return Err(Error::NoOutbox { schema });
+            }
+            Err(error) => return Err(error),
+        };
+        let found: i32 = rows[0].get("version");
+        let advice = match found.cmp(&SCHEMA_VERSION) {
+            std::cmp::Ordering::Equal => return Ok(()),
+            std::cmp::Ordering::Less => "run `outbox migrate`",
+            std::cmp::Ordering::Greater => "deploy the newer program",
+        };
+        Err(Error::SchemaVersion { schema, found, needed: SCHEMA_VERSION, advice })
+    }
+}
+
+fn is_missing(error: &tokio_postgres::Error) -> bool {
+    use tokio_postgres::error::SqlState;
+    matches!(error.code(), Some(state) if [SqlState::UNDEFINED_FUNCTION, SqlState::INVALID_SCHEMA_NAME].contains(state))
+}
