@@ -37,6 +37,11 @@ impl Marks {
         self.marks.push((id, mark));
     }
 
+    /// How many messages are to be marked.
+    pub fn len(&self) -> usize {
+        self.marks.len()
+    }
+
     /// Whether there is nothing to mark.
     pub fn is_empty(&self) -> bool {
         self.marks.is_empty()

@@ -1,0 +1,131 @@
+//! The messages of one claim, a lane for each destination, handed out in turns.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Instant;
+
+use outbox::{Defect, Destination, Destinations, Entry, Mark, Message, Outcome, Packer};
+
+use crate::health::Health;
+
+pub(crate) struct Lanes {
+    lanes: Vec<Lane>,
+    /// The lane whose turn it is.
+    turn: usize,
+}
+
+struct Lane {
+    destination: Arc<Destination>,
+    packer: Packer,
+}
+
+/// One request to be made.
+pub(crate) struct Request {
+    lane: usize,
+    pub(crate) destination: Arc<Destination>,
+    pub(crate) entries: Vec<Entry>,
+}
+
+impl Lanes {
+    /// Sorts claimed messages, in order of their ids, into lanes. Those that can't be sent are marked instead: dead
+    /// for a defect of their own, released if they stand behind such a one in their group.
+    pub(crate) fn new(
+        messages: Vec<Message>,
+        destinations: &Destinations,
+        max_attempts: u32,
+    ) -> (Self, Vec<(i64, Mark)>) {
+        let mut marks = Vec::new();
+        let mut entries: HashMap<String, Vec<Entry>> = HashMap::new();
+        let mut stopped: HashSet<(String, String)> = HashSet::new();
+        for message in messages {
+            let group = message.message_group.clone().map(|g| (message.destination.clone(), g));
+            if group.as_ref().is_some_and(|group| stopped.contains(group)) {
+                marks.push((message.id, Mark::Released));
+                continue;
+            }
+            match prepare(message, destinations, max_attempts) {
+                Ok(entry) => {
+                    entries.entry(entry.message.destination.clone()).or_default().push(entry)
+                }
+                Err((message, defect)) => {
+                    let mark = Mark::from(&defect);
+                    log_dead(&message, &mark);
+                    marks.push((message.id, mark));
+                    stopped.extend(group);
+                }
+            }
+        }
+        let lanes = entries.into_iter().filter_map(|(name, entries)| {
+            let destination = Arc::clone(destinations.get(&name)?);
+            let packer = Packer::new(destination.max_bytes, entries);
+            Some(Lane { destination, packer })
+        });
+        (Self { lanes: lanes.collect(), turn: 0 }, marks)
+    }
+
+    /// The next request of the lane whose turn it is; lanes that have none ready, or whose destination rests, are
+    /// passed over.
+    pub(crate) fn next_request(&mut self, health: &Health, now: Instant) -> Option<Request> {
+        for _ in 0..self.lanes.len() {
+            let lane = self.turn % self.lanes.len();
+            self.turn = lane + 1;
+            let Lane { destination, packer } = &mut self.lanes[lane];
+            if health.is_resting(&destination.name, now) {
+                continue;
+            }
+            if let Some(entries) = packer.next_request() {
+                return Some(Request { lane, destination: Arc::clone(destination), entries });
+            }
+        }
+        None
+    }
+
+    /// Takes in what became of a request: a group whose message was accepted goes on, any other stops.
+    pub(crate) fn settle(&mut self, request: &Request, outcomes: &[Outcome]) {
+        let packer = &mut self.lanes[request.lane].packer;
+        for (entry, outcome) in request.entries.iter().zip(outcomes) {
+            match (&entry.message.message_group, outcome) {
+                (Some(group), Outcome::Accepted { .. }) => packer.accepted(group),
+                (Some(group), Outcome::Failed(_)) => packer.stopped(group),
+                (None, _) => {}
+            }
+        }
+    }
+
+    /// The ids of all messages that were never handed out.
+    pub(crate) fn into_unsent(self) -> impl Iterator<Item = i64> {
+        self.lanes.into_iter().flat_map(|lane| lane.packer.into_unsent()).map(|e| e.message.id)
+    }
+}
+
+fn prepare(
+    message: Message,
+    destinations: &Destinations,
+    max_attempts: u32,
+) -> Result<Entry, (Message, Defect)> {
+    // Attempts rise at the claim, so a message that ended its relay each time arrives here over the cap.
+    if i64::from(message.attempts) > i64::from(max_attempts) {
+        let attempts = message.attempts;
+        return Err((message, Defect::Unsettled { attempts, max_attempts }));
+    }
+    let Some(destination) = destinations.get(&message.destination) else {
+        let defect = Defect::NoRoute(message.destination.clone());
+        return Err((message, defect));
+    };
+    Entry::prepare(message, destination).map_err(|rejected| (rejected.message, rejected.defect))
+}
+
+/// One line for each dead message: someone must look at it.
+pub(crate) fn log_dead(message: &Message, mark: &Mark) {
+    if let Mark::Dead { reason, code, .. } = mark {
+        tracing::warn!(
+            outbox.message.id = message.id,
+            messaging.message.id = %message.message_id,
+            messaging.destination.name = message.destination,
+            outbox.attempts = message.attempts,
+            outbox.dead_reason = reason.as_str(),
+            error.r#type = code,
+            "message is dead"
+        );
+    }
+}
