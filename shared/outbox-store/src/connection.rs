@@ -8,6 +8,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
 use crate::error::Error;
+use crate::queries::BEGIN_GUARDED;
 
 /// A parameter and its type: with types given, a statement needs no name and no preparing, so that it goes
 /// through a transaction pooler.
@@ -15,16 +16,6 @@ pub(crate) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
 
 /// Longer than any healthy statement takes, shorter than the lease, and well before a function's deadline.
 const ANSWER_WITHIN: Duration = Duration::from_secs(20);
-
-/// Opens the transaction of a guarded statement. The settings leave only index scans and nested loops, because the
-/// statistics of an outbox lie: they are mostly taken when it is drained, and a plan for an empty table took
-/// minutes on a full one. The server gives up shortly before we do.
-const BEGIN_GUARDED: &str = "\
-    BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; \
-    SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; SET LOCAL enable_sort = off; \
-    SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL enable_nestloop = on; \
-    SET LOCAL enable_indexscan = on; SET LOCAL enable_indexonlyscan = on; SET LOCAL enable_material = off; \
-    SET LOCAL jit = off; SET LOCAL statement_timeout = '15s'";
 
 /// Takes a connection and runs one statement outside a transaction of ours.
 pub(crate) async fn query(pool: &Pool, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>, Error> {

@@ -19,6 +19,8 @@
 //! # }
 //! ```
 
+#![cfg_attr(test, allow(clippy::unwrap_used, reason = "a failed unwrap fails the test"))]
+
 mod backlog;
 mod claim;
 mod connection;

@@ -38,7 +38,7 @@ impl Backoff {
 
 impl Default for Backoff {
     fn default() -> Self {
-        Self { base: Duration::from_secs(1), max: Duration::from_secs(300) }
+        Self { base: Duration::from_secs(1), max: Duration::from_mins(5) }
     }
 }
 

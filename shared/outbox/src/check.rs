@@ -135,18 +135,17 @@ pub(crate) fn size(bytes: usize, destination: &Destination) -> Result<(), Defect
 /// A group that is sent must be a legal `MessageGroupId`; one that only orders our own work need not be.
 pub(crate) fn group(group: Option<&str>, destination: &Destination) -> Result<(), Defect> {
     let is_sent = destination.target.is_fifo() || destination.fair;
-    match group {
-        Some(_) if !is_sent => Ok(()),
-        None => Ok(()),
-        Some("") => Err(Defect::Group { problem: "is empty" }),
-        Some(group) if group.chars().count() > MAX_GROUP_CHARS => {
-            Err(Defect::Group { problem: "is too long" })
-        }
-        Some(group) if !group.bytes().all(|b| b.is_ascii_graphic()) => {
-            Err(Defect::Group { problem: "has another character" })
-        }
-        Some(_) => Ok(()),
-    }
+    let Some(group) = group.filter(|_| is_sent) else { return Ok(()) };
+    let problem = if group.is_empty() {
+        "is empty"
+    } else if group.chars().count() > MAX_GROUP_CHARS {
+        "is too long"
+    } else if !group.bytes().all(|b| b.is_ascii_graphic()) {
+        "has another character"
+    } else {
+        return Ok(());
+    };
+    Err(Defect::Group { problem })
 }
 
 /// The headers as attributes, numbers digit for digit as stored: a parse into a float would print 1.10 as 1.1.

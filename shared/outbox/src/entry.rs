@@ -95,8 +95,8 @@ impl Entry {
 }
 
 impl Attribute {
-    fn string(name: &str, value: impl ToString) -> Self {
-        Self { name: name.to_owned(), data_type: AttributeType::String, value: value.to_string() }
+    fn string(name: &str, value: impl Into<String>) -> Self {
+        Self { name: name.to_owned(), data_type: AttributeType::String, value: value.into() }
     }
 
     /// Name, type and value count, as SQS and SNS document it.
@@ -108,15 +108,15 @@ impl Attribute {
 /// The relay's own attributes, then the headers by name.
 fn attributes(message: &Message) -> Result<Vec<Attribute>, Defect> {
     let mut attributes = vec![
-        Attribute::string("message_id", message.message_id),
-        Attribute::string("message_type", &message.message_type),
-        Attribute::string("content_type", &message.content_type),
+        Attribute::string("message_id", message.message_id.to_string()),
+        Attribute::string("message_type", message.message_type.as_str()),
+        Attribute::string("content_type", message.content_type.as_str()),
     ];
     let optional =
         [("correlation_id", &message.correlation_id), ("traceparent", &message.traceparent)];
     for (name, value) in optional {
         if let Some(value) = value {
-            attributes.push(Attribute::string(name, value));
+            attributes.push(Attribute::string(name, value.as_str()));
         }
     }
     attributes.extend(check::headers(&message.headers)?);

@@ -9,6 +9,8 @@
 //! becomes an [`Entry`] (or is found to have a [`Defect`]), a [`Packer`] hands entries out request by
 //! request, and each [`Outcome`] is turned into a [`Mark`].
 
+#![cfg_attr(test, allow(clippy::unwrap_used, reason = "a failed unwrap fails the test"))]
+
 mod backoff;
 mod check;
 mod destination;

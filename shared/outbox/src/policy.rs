@@ -30,7 +30,7 @@ impl Default for RunPolicy {
         Self {
             batch_size: 500,
             concurrency: 16,
-            lease: Duration::from_secs(120),
+            lease: Duration::from_mins(2),
             max_attempts: 10,
             backoff: Backoff::default(),
             linger: Duration::ZERO,

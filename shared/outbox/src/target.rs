@@ -89,10 +89,11 @@ impl Target {
 
     /// Whether the target is FIFO: AWS reserves the ending `.fifo` for those, and demands it of them.
     pub fn is_fifo(&self) -> bool {
-        match self {
-            Self::Queue { url, .. } => url.trim_end_matches('/').ends_with(".fifo"),
-            Self::Topic { arn, .. } => arn.ends_with(".fifo"),
-        }
+        let name = match self {
+            Self::Queue { url, .. } => url.trim_end_matches('/'),
+            Self::Topic { arn, .. } => arn,
+        };
+        name.strip_suffix(".fifo").is_some()
     }
 
     /// The limit of the target as AWS creates it, in bytes of body and attributes: 1 MiB for a queue
@@ -117,10 +118,8 @@ impl Target {
 fn region_of_host(host: &str) -> Option<String> {
     let mut labels = host.split(':').next().unwrap_or(host).split('.');
     let (first, second) = (labels.next()?, labels.next()?);
-    let region = match (first, second) {
-        ("sqs" | "sqs-fips", region) => region,
-        (region, "queue") => region,
-        _ => return None,
+    let (("sqs" | "sqs-fips", region) | (region, "queue")) = (first, second) else {
+        return None;
     };
     region.contains('-').then(|| region.to_owned())
 }

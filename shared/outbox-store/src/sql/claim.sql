@@ -124,9 +124,9 @@ unbroken AS MATERIALIZED (
 ),
 leased AS (
     UPDATE outbox.message AS m
-    SET locked_until = now() + $5 * interval '1 millisecond',
-        claim_token = $3,
-        claimed_by = $4,
+    SET locked_until = now() + $5::bigint * interval '1 millisecond',
+        claim_token = $3::uuid,
+        claimed_by = $4::text,
         attempts = m.attempts + 1
     WHERE m.id = ANY (ARRAY(
         SELECT id FROM within_quota WHERE message_group IS NULL

@@ -8,9 +8,9 @@ DELETE FROM outbox.message
 WHERE ctid = ANY (ARRAY(
     SELECT m.ctid
     FROM outbox.message AS m
-    WHERE m.dispatched_at < now() - $1 * interval '1 millisecond'
+    WHERE m.dispatched_at < now() - $1::bigint * interval '1 millisecond'
     ORDER BY m.dispatched_at
-    LIMIT $2
+    LIMIT $2::bigint
     FOR UPDATE SKIP LOCKED
 ))
 RETURNING id

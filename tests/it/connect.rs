@@ -1,0 +1,269 @@
+//! Connections to the database: what fails, fails soon, in one sentence and without a secret; what
+//! can be mended, mends itself.
+
+use std::io::{self, Write};
+use std::sync::{Arc, LazyLock, Mutex};
+use std::time::{Duration, Instant};
+
+use outbox_lambda::settings::{LogFormat, Logs};
+use outbox_lambda::{Error, Program, Settings, connect, explain, logs, pool};
+use outbox_tests::{Database, eventually};
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpListener, TcpStream};
+use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::util::SubscriberInitExt;
+
+use server::{Authority, PASSWORD, Server};
+
+mod server;
+
+/// Everything that this process has logged since it was first asked for, at the level trace.
+static LOGGED: LazyLock<Logged> = LazyLock::new(|| {
+    let logged = Logged::default();
+    let everything = Logs { level: LevelFilter::TRACE, format: LogFormat::Json };
+    let writer = logged.clone();
+    logs::subscriber(&everything, move || writer.clone()).init();
+    logged
+});
+
+#[derive(Clone, Default)]
+struct Logged(Arc<Mutex<Vec<u8>>>);
+
+impl Logged {
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+impl Write for Logged {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The database of a URL and further settings.
+fn database(url: &str, more: &[(&str, &str)]) -> outbox_lambda::Database {
+    let vars = [("OUTBOX_DATABASE_URL", url)].into_iter().chain(more.iter().copied());
+    Settings::from_vars(Program::Purge, vars).unwrap().database
+}
+
+/// What a single connection and a pool's both fail with: soon, and without the password (case L13).
+async fn failure(url: &str, more: &[(&str, &str)]) -> Error {
+    LazyLock::force(&LOGGED);
+    let database = database(url, more);
+    let pool = pool(&database).unwrap();
+    let started = Instant::now();
+    let (alone, pooled) = tokio::join!(connect(&database), pool.get());
+    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+    let (alone, pooled) = (alone.unwrap_err(), pooled.unwrap_err());
+    assert_eq!(explain(&database, &pooled), Some(alone.clone()));
+
+    let password = url::Url::parse(url).unwrap().password().unwrap().to_owned();
+    let shown = format!("{alone} {alone:?} {pooled} {pooled:?} {pool:?} {database:?}");
+    assert!(!(shown + &LOGGED.text()).contains(&password), "{alone}");
+    alone
+}
+
+fn with_password(url: &str, password: &str) -> String {
+    let mut url = url::Url::parse(url).unwrap();
+    url.set_password(Some(password)).unwrap();
+    url.into()
+}
+
+fn with_database(url: &str, name: &str) -> String {
+    let mut url = url::Url::parse(url).unwrap();
+    url.set_path(name);
+    url.into()
+}
+
+#[tokio::test]
+async fn a_wrong_password_is_named_with_role_and_database() {
+    let db = Database::empty().await;
+    let error = failure(&with_password(&db.url(), "s3cret-and-wrong"), &[]).await;
+    assert_eq!(error.code(), "database_sign_in");
+    let text = error.to_string();
+    assert!(text.contains("28P01") && text.contains("check the user and the password"), "{text}");
+}
+
+#[tokio::test]
+async fn a_database_that_does_not_exist_is_named() {
+    let db = Database::empty().await;
+    let error = failure(&with_database(&db.url(), "nowhere"), &[]).await;
+    assert_eq!(error.code(), "database_sign_in");
+    let text = error.to_string();
+    assert!(text.contains("\"nowhere\"") && text.contains("3D000"), "{text}");
+}
+
+/// Case P16.
+#[tokio::test]
+async fn a_server_without_free_slots_is_busy_and_not_at_fault() {
+    let db = Database::empty().await;
+    let url = db.url_as("pg_monitor").await;
+    let login = url::Url::parse(&url).unwrap().username().to_owned();
+    let password = "no-slot-f0r-m3";
+    db.run(&format!("ALTER ROLE {login} PASSWORD '{password}' CONNECTION LIMIT 0")).await;
+    let error = failure(&with_password(&url, password), &[]).await;
+    assert_eq!(error.code(), "database_busy");
+    assert!(error.is_transient() && error.to_string().contains("53300"), "{error}");
+    db.run(&format!("DROP ROLE {login}")).await;
+}
+
+/// Case P21 (a), also with the channel binding that SCRAM does over TLS.
+#[tokio::test]
+async fn a_server_of_an_own_authority_is_trusted_with_its_file() {
+    for algorithm in [&rcgen::PKCS_ECDSA_P256_SHA256, &rcgen::PKCS_RSA_SHA256] {
+        let authority = Authority::new();
+        let server = Server::start(&authority, &authority.certify("localhost", algorithm)).await;
+        let url = format!("{}?channel_binding=require", server.url("localhost"));
+        let database = database(&url, &[("OUTBOX_DATABASE_CA_FILE", &server.ca_file())]);
+        let sql = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
+        let alone = connect(&database).await.unwrap();
+        assert!(alone.query_one(sql, &[]).await.unwrap().get::<_, bool>(0));
+        let pooled = pool(&database).unwrap().get().await.unwrap();
+        assert!(pooled.query_one(sql, &[]).await.unwrap().get::<_, bool>(0));
+    }
+}
+
+/// Case P21 (b).
+#[tokio::test]
+async fn a_server_of_an_own_authority_is_refused_without_its_file() {
+    let authority = Authority::new();
+    let certificate = authority.certify("localhost", &rcgen::PKCS_ECDSA_P256_SHA256);
+    let server = Server::start(&authority, &certificate).await;
+    for mode in ["require", "verify-full"] {
+        let error = failure(&server.url("localhost"), &[("OUTBOX_DATABASE_SSLMODE", mode)]).await;
+        assert_eq!(error.code(), "database_tls");
+        let text = error.to_string();
+        assert!(text.contains("certificate") && text.contains("OUTBOX_DATABASE_CA_FILE"), "{text}");
+    }
+    // And where the server demands TLS, a connection without is told so.
+    let error = failure(&server.url("localhost"), &[]).await;
+    assert_eq!(error.code(), "database_sign_in");
+    let text = error.to_string();
+    assert!(text.contains("28000") && text.contains("OUTBOX_DATABASE_SSLMODE"), "{text}");
+}
+
+#[tokio::test]
+async fn a_certificate_for_another_host_is_refused() {
+    let authority = Authority::new();
+    let certificate = authority.certify("db.example.com", &rcgen::PKCS_ECDSA_P256_SHA256);
+    let server = Server::start(&authority, &certificate).await;
+    let error =
+        failure(&server.url("localhost"), &[("OUTBOX_DATABASE_CA_FILE", &server.ca_file())]).await;
+    assert_eq!(error.code(), "database_tls");
+    let text = error.to_string();
+    assert!(text.contains("localhost") && text.contains("db.example.com"), "{text}");
+}
+
+/// Case P21 (c): there is no falling back to a connection without TLS.
+#[tokio::test]
+async fn a_server_without_tls_is_refused_where_tls_is_demanded() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("postgres://u:{PASSWORD}@{}/shop", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        // N is Postgres' answer to a request for TLS that it does not offer.
+        while let Ok((mut stream, _)) = listener.accept().await {
+            stream.write_all(b"N").await.unwrap();
+        }
+    });
+    let error = failure(&url, &[("OUTBOX_DATABASE_SSLMODE", "require")]).await;
+    assert_eq!(error.code(), "database_tls");
+    assert!(error.to_string().contains("does not offer TLS"), "{error}");
+}
+
+/// Case L09.
+#[tokio::test]
+async fn a_closed_port_fails_at_once() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let started = Instant::now();
+    let error = failure(&format!("postgres://u:{PASSWORD}@{address}/shop"), &[]).await;
+    assert!(started.elapsed() < Duration::from_secs(1));
+    assert_eq!(error.code(), "database_unreachable");
+    let text = error.to_string();
+    assert!(text.contains(&address.to_string()) && text.contains("nothing listens there"), "{text}");
+}
+
+/// Case L09.
+#[tokio::test]
+async fn an_address_that_never_answers_fails_within_the_connect_timeout() {
+    // Connected by the kernel, accepted by nobody.
+    let one = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let two = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let hosts = format!("{},{}", one.local_addr().unwrap(), two.local_addr().unwrap());
+    let url = format!("postgres://u:{PASSWORD}@{hosts}/shop");
+    for mode in ["disable", "verify-full"] {
+        let error = failure(&url, &[("OUTBOX_DATABASE_SSLMODE", mode)]).await;
+        assert_eq!(error.code(), "database_unreachable");
+        let text = error.to_string();
+        assert!(text.contains(&hosts) && text.contains("no answer within 5 s"), "{text}");
+    }
+}
+
+/// Case P10, as a server that closes idle connections.
+#[tokio::test]
+async fn a_connection_closed_by_the_server_is_replaced_without_an_error() {
+    LazyLock::force(&LOGGED);
+    let db = Database::empty().await;
+    let pool = pool(&database(&db.url(), &[])).unwrap();
+    let name = pool.get().await.unwrap().query_one("SHOW application_name", &[]).await.unwrap();
+    assert_eq!(name.get::<_, &str>(0), "outbox-purge");
+
+    db.run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'outbox-purge' AND datname = current_database()").await;
+    pool.get().await.unwrap().query_one("SELECT 1", &[]).await.unwrap();
+    assert!(!LOGGED.text().contains("WARN") && !LOGGED.text().contains("ERROR"));
+}
+
+/// Case P10, as a firewall that forgets idle connections: no packet comes back.
+#[tokio::test]
+async fn a_connection_that_went_silent_is_replaced_within_seconds() {
+    let db = Database::empty().await;
+    let proxy = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let mut url = url::Url::parse(&db.url()).unwrap();
+    let server = format!("{}:{}", url.host().unwrap(), url.port().unwrap());
+    url.set_port(Some(proxy.local_addr().unwrap().port())).unwrap();
+    url.set_host(Some("127.0.0.1")).unwrap();
+    let silenced = Arc::new(tokio::sync::Notify::new());
+    let silence = silenced.clone();
+    tokio::spawn(async move {
+        let mut held = Vec::new();
+        while let Ok((mut here, _)) = proxy.accept().await {
+            let mut there = TcpStream::connect(&server).await.unwrap();
+            let silence = silence.clone();
+            if held.is_empty() {
+                tokio::select! {
+                    _ = tokio::io::copy_bidirectional(&mut here, &mut there) => {}
+                    () = silence.notified() => held.push((here, there)),
+                }
+            } else {
+                tokio::spawn(async move {
+                    let _ = tokio::io::copy_bidirectional(&mut here, &mut there).await;
+                });
+            }
+        }
+    });
+
+    let pool = pool(&database(url.as_str(), &[])).unwrap();
+    pool.get().await.unwrap().query_one("SELECT 1", &[]).await.unwrap();
+    silenced.notify_one();
+    let started = Instant::now();
+    pool.get().await.unwrap().query_one("SELECT 1", &[]).await.unwrap();
+    assert!(started.elapsed() < Duration::from_secs(4), "{:?}", started.elapsed());
+}
+
+/// Case P42.
+#[tokio::test]
+async fn a_program_holds_two_connections_at_most() {
+    let db = Database::empty().await;
+    let database = database(&db.url(), &[]);
+    let pool = pool(&database).unwrap();
+    let _held = (pool.get().await.unwrap(), pool.get().await.unwrap());
+    let error = explain(&database, &pool.get().await.unwrap_err()).unwrap();
+    assert_eq!(error.code(), "database_busy");
+    assert!(error.to_string().contains("all connections of this program are in use"), "{error}");
+}

@@ -1,0 +1,158 @@
+//! A Postgres server of a test's own that speaks TLS, and an authority that signs its certificate.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use outbox_tests::eventually;
+use rcgen::{
+    BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, SignatureAlgorithm,
+};
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpListener;
+use tokio::process::{Child, Command};
+use tokio_postgres::{Config, NoTls};
+
+/// The superuser's password, in whatever server.
+pub(super) const PASSWORD: &str = "kEeP-tHiS-tO-yOuRsElF";
+
+/// An authority that no one trusts who has not been given its file.
+pub(super) struct Authority {
+    issuer: Issuer<'static, KeyPair>,
+    pem: String,
+}
+
+/// A server's certificate and key, as PEM.
+pub(super) struct Certificate {
+    certificate: String,
+    key: String,
+}
+
+impl Authority {
+    pub(super) fn new() -> Self {
+        let mut params = CertificateParams::new([]).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        let pem = params.self_signed(&key).unwrap().pem();
+        Self { issuer: Issuer::new(params, key), pem }
+    }
+
+    pub(super) fn certify(&self, host: &str, algorithm: &'static SignatureAlgorithm) -> Certificate {
+        let key = KeyPair::generate_for(algorithm).unwrap();
+        let params = CertificateParams::new([host.to_owned()]).unwrap();
+        let certificate = params.signed_by(&key, &self.issuer).unwrap().pem();
+        Certificate { certificate, key: key.serialize_pem() }
+    }
+}
+
+/// A running server; it is stopped and its data removed when dropped.
+pub(super) struct Server {
+    directory: PathBuf,
+    port: u16,
+    process: Child,
+}
+
+impl Server {
+    /// A server that offers TLS with that certificate, and keeps the authority's own beside its data.
+    pub(super) async fn start(authority: &Authority, certificate: &Certificate) -> Self {
+        let directory = output("mktemp", &["-d", "/tmp/outbox-tls.XXXXXX"]).await;
+        let directory = PathBuf::from(directory.trim());
+        let in_it = |name: &str| directory.join(name).to_str().unwrap().to_owned();
+        write(&in_it("password"), PASSWORD).await;
+        write(&in_it("ca.pem"), &authority.pem).await;
+        write(&in_it("server.pem"), &certificate.certificate).await;
+        write(&in_it("server.key"), &certificate.key).await;
+        let (data, password) = (in_it("data"), format!("--pwfile={}", in_it("password")));
+        let initdb = program("initdb");
+        let how = ["-D", &data, "-U", "postgres", "-A", "scram-sha-256", &password, "--no-sync"];
+        output(&initdb, &how).await;
+        // Whoever comes by TCP and without TLS is turned away; the socket is for asking whether it runs.
+        let who = "local all all trust\nhostssl all all all scram-sha-256\n";
+        write(&in_it("data/pg_hba.conf"), who).await;
+
+        let port = free_port().await;
+        let mut command = as_server(&program("postgres"));
+        command.args(["-D", &data, "-p", &port.to_string(), "-k", &in_it("")]);
+        for setting in [
+            "listen_addresses=127.0.0.1".to_owned(),
+            "fsync=off".to_owned(),
+            "ssl=on".to_owned(),
+            format!("ssl_cert_file={}", in_it("server.pem")),
+            format!("ssl_key_file={}", in_it("server.key")),
+        ] {
+            command.args(["-c", &setting]);
+        }
+        let process = command.stderr(Stdio::null()).kill_on_drop(true).spawn().unwrap();
+        let server = Self { directory, port, process };
+        let mut socket = Config::new();
+        socket.host_path(&server.directory).port(port).user("postgres");
+        eventually("a server with TLS", || async { socket.connect(NoTls).await.ok() }).await;
+        server
+    }
+
+    /// The superuser's address of it, by this name of this machine.
+    pub(super) fn url(&self, host: &str) -> String {
+        format!("postgres://postgres:{PASSWORD}@{host}:{}/postgres", self.port)
+    }
+
+    /// The file of the authority that signed its certificate.
+    pub(super) fn ca_file(&self) -> String {
+        self.directory.join("ca.pem").to_str().unwrap().to_owned()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // At once, and its shared memory with it; SIGKILL would leave that behind.
+        if let Some(id) = self.process.id() {
+            let _ = std::process::Command::new("kill").args(["-QUIT", &id.to_string()]).status();
+        }
+        let is_gone = |process: &mut Child| !matches!(process.try_wait(), Ok(None));
+        let started = Instant::now();
+        while !is_gone(&mut self.process) && started.elapsed() < Duration::from_secs(5) {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+/// Postgres refuses to run as root; it is run as nobody then.
+fn as_server(program: &str) -> Command {
+    if std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() != 0) {
+        return Command::new(program);
+    }
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=nobody", "--regid=nogroup", "--clear-groups", program]);
+    command.current_dir("/tmp");
+    command
+}
+
+async fn output(program: &str, args: &[&str]) -> String {
+    let output = as_server(program).args(args).output().await.unwrap();
+    assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Writes a file that belongs to the server's user alone, as Postgres demands of a key.
+async fn write(path: &str, text: &str) {
+    let mut command = as_server("sh");
+    command.args(["-c", "umask 077; cat > \"$0\"", path]).stdin(Stdio::piped());
+    let mut process = command.spawn().unwrap();
+    process.stdin.take().unwrap().write_all(text.as_bytes()).await.unwrap();
+    assert!(process.wait().await.unwrap().success());
+}
+
+/// Debian keeps the server's programs off the PATH.
+fn program(name: &str) -> String {
+    let on_path = std::env::var("PATH").unwrap_or_default();
+    let on_path = on_path.split(':').map(PathBuf::from);
+    let of_debian = (14..=18).rev().map(|major| format!("/usr/lib/postgresql/{major}/bin").into());
+    let path = on_path.chain(of_debian).map(|folder: PathBuf| folder.join(name)).find(|p| p.exists());
+    let path = path.unwrap_or_else(|| panic!("no {name} here: install the Postgres server"));
+    Path::to_str(&path).unwrap().to_owned()
+}
+
+async fn free_port() -> u16 {
+    TcpListener::bind(("127.0.0.1", 0)).await.unwrap().local_addr().unwrap().port()
+}

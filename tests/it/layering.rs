@@ -1,0 +1,69 @@
+//! Layering: who may know what, read from the manifests.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// A crate that only these packages may name. The tests and examples may name everything.
+const ONLY_IN: [(&str, &[&str]); 8] = [
+    ("tokio-postgres", &["outbox-store", "outbox-lambda"]),
+    ("deadpool-postgres", &["outbox-store", "outbox-lambda"]),
+    ("refinery", &["outbox-store"]),
+    ("aws-sdk-sqs", &["outbox-publish"]),
+    ("aws-sdk-sns", &["outbox-publish"]),
+    ("lambda_runtime", &["relay", "purge", "admin"]),
+    ("clap", &["outbox-admin"]),
+    ("outbox-publish", &["outbox-relay", "relay", "outbox-admin"]),
+];
+
+/// Package name -> names of its dependencies, of `shared/` and `functions/`.
+fn manifests() -> BTreeMap<String, Vec<String>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let folders =
+        ["shared", "functions"].into_iter().flat_map(|f| std::fs::read_dir(root.join(f)).unwrap());
+    let manifests = folders.map(|folder| {
+        let text = std::fs::read_to_string(folder.unwrap().path().join("Cargo.toml")).unwrap();
+        let name =
+            text.lines().find_map(|l| l.strip_prefix("name = \"")?.strip_suffix('"')).unwrap();
+        let dependencies =
+            text.split("[dependencies]").nth(1).unwrap().split("\n[").next().unwrap();
+        let key = |line: &str| line.split([' ', '.', '=']).next().unwrap().to_owned();
+        (name.to_owned(), dependencies.lines().map(key).filter(|key| !key.is_empty()).collect())
+    });
+    manifests.collect()
+}
+
+#[test]
+fn each_crate_names_only_what_its_layer_may_know() {
+    let manifests = manifests();
+    assert_eq!(manifests.len(), 9, "six shared crates and three functions: {manifests:?}");
+    for (package, dependencies) in &manifests {
+        for (dependency, allowed) in ONLY_IN {
+            let names_it = dependencies.iter().any(|d| d == dependency);
+            assert!(
+                !names_it || allowed.contains(&package.as_str()),
+                "{package} must not name {dependency}"
+            );
+        }
+    }
+}
+
+/// The vocabulary has no I/O, no async, no clock and no randomness, so nothing that would bring them.
+#[test]
+fn the_vocabulary_is_pure() {
+    assert_eq!(manifests()["outbox"], ["serde", "serde_json", "thiserror", "uuid"]);
+}
+
+/// Purge can't send a message even by mistake.
+#[test]
+fn the_purge_has_no_publisher_in_its_whole_tree() {
+    let tree = std::process::Command::new(env!("CARGO"))
+        .args(["tree", "--offline", "--package", "purge", "--edges", "normal", "--prefix", "none"])
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+        .output()
+        .unwrap();
+    let tree = String::from_utf8(tree.stdout).unwrap();
+    assert!(tree.contains("outbox-store"), "{tree}");
+    for forbidden in ["aws-sdk-sqs", "aws-sdk-sns", "outbox-publish", "outbox-relay"] {
+        assert!(!tree.contains(forbidden), "purge depends on {forbidden}");
+    }
+}

@@ -1,0 +1,17 @@
+//! The integration tests: real Postgres, real SQS and SNS protocol, the real programs.
+
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+
+mod claim;
+mod enqueue;
+mod layering;
+mod mark;
+mod migrate;
+mod order;
+mod plan;
+mod publish;
+mod purge;
+mod queries;
+mod redrive;
+mod roles;
+mod run;

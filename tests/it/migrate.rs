@@ -1,0 +1,53 @@
+//! Migrations: by the program, by psql alone, and by both.
+
+use outbox_store::{Schema, migrate, pending_migrations};
+use outbox_tests::Database;
+
+#[tokio::test]
+async fn migrate_applies_what_is_missing_and_then_nothing() {
+    let db = Database::empty().await;
+    let mut client = db.connect().await;
+    let schema = Schema::default();
+    assert_eq!(pending_migrations(&client, &schema).await.unwrap(), ["V1__outbox"]);
+    assert_eq!(migrate(&mut client, &schema).await.unwrap(), ["V1__outbox"]);
+    assert!(pending_migrations(&client, &schema).await.unwrap().is_empty());
+    assert!(migrate(&mut client, &schema).await.unwrap().is_empty());
+    db.store().check_version().await.unwrap();
+}
+
+#[tokio::test]
+async fn two_programs_that_migrate_at_once_make_one_outbox() {
+    let db = Database::empty().await;
+    let (mut one, mut two) = (db.connect().await, db.connect().await);
+    let schema = Schema::default();
+    let (one, two) = tokio::join!(migrate(&mut one, &schema), migrate(&mut two, &schema));
+    assert_eq!(one.unwrap().len() + two.unwrap().len(), 1);
+}
+
+/// The files are plain SQL: a database administrator may apply them by hand.
+#[tokio::test]
+async fn an_outbox_that_psql_made_is_taken_over_as_it_is() {
+    let db = Database::empty().await;
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../sql/migrations/V1__outbox.sql");
+    db.run(&std::fs::read_to_string(file).unwrap()).await;
+    db.store().check_version().await.unwrap();
+    db.pending(1).await;
+
+    let mut client = db.connect().await;
+    assert!(migrate(&mut client, &Schema::default()).await.unwrap().is_empty());
+    assert!(migrate(&mut client, &Schema::default()).await.unwrap().is_empty());
+    assert_eq!(db.count("pending").await, 1);
+}
+
+#[tokio::test]
+async fn a_program_refuses_a_database_without_outbox_or_of_another_version() {
+    let db = Database::empty().await;
+    let error = db.store().check_version().await.unwrap_err();
+    assert_eq!(error.code(), "schema_version");
+    assert!(error.to_string().contains("outbox migrate"), "{error}");
+
+    migrate(&mut db.connect().await, &Schema::default()).await.unwrap();
+    db.run("CREATE OR REPLACE FUNCTION outbox.schema_version() RETURNS integer LANGUAGE sql IMMUTABLE RETURN 999").await;
+    let error = db.store().check_version().await.unwrap_err().to_string();
+    assert!(error.contains("999") && error.contains("newer program"), "{error}");
+}

@@ -1,0 +1,120 @@
+//! Plans and storage: a claim touches no index, and no statistics can lead a statement astray.
+
+use std::time::{Duration, Instant};
+
+use outbox_store::{Schema, Store, queries};
+use outbox_tests::Database;
+
+use crate::claim::{claim, quota};
+
+/// A message is written three times: inserted, claimed, marked. The second is a HOT update.
+#[tokio::test]
+async fn a_claim_is_a_hot_update_that_touches_no_index() {
+    let db = Database::fresh().await;
+    db.insert(2_000, "'orders'", "CASE WHEN i % 2 = 0 THEN 'g' || i END").await;
+    // What a session did is told to others when it reports; a claim's own connection does so when it ends.
+    let store = db.store();
+    for _ in 0..4 {
+        assert_eq!(claim(&store, &[quota("orders", 500)]).await.len(), 500);
+    }
+    drop(store);
+    let hot_of_all = "SELECT n_tup_hot_upd || ' of ' || n_tup_upd FROM pg_stat_all_tables
+                      WHERE relid = 'outbox.message'::regclass";
+    let seen = outbox_tests::eventually("the statistics of 2000 updates", async || {
+        let seen: String = db.value(hot_of_all).await;
+        seen.ends_with("of 2000").then_some(seen)
+    });
+    assert_eq!(seen.await, "2000 of 2000");
+}
+
+/// The statistics of a drained outbox say that the table is empty. Both kinds of lie are told here: a table that was
+/// empty when it was analysed, and one that kept its pages and lost its rows.
+#[tokio::test]
+async fn a_claim_right_after_a_burst_into_a_drained_table_is_as_quick_as_with_fresh_statistics() {
+    let db = Database::fresh().await;
+    let store = db.store();
+    db.run("ALTER TABLE outbox.message SET (autovacuum_enabled = off)").await;
+    db.run("VACUUM ANALYZE outbox.message").await;
+    db.insert(10_000, "'orders'", "CASE WHEN i % 2 = 0 THEN 'g' || i % 1000 END").await;
+    let on_empty_statistics = quickest_claim(&store).await;
+
+    db.run("ANALYZE outbox.message").await;
+    let on_fresh_statistics = quickest_claim(&store).await;
+
+    db.run("UPDATE outbox.message SET dispatched_at = now()").await;
+    db.run("VACUUM ANALYZE outbox.message").await;
+    db.run("DELETE FROM outbox.message WHERE id % 100 <> 0").await;
+    db.run("VACUUM ANALYZE outbox.message").await;
+    db.insert(10_000, "'orders'", "CASE WHEN i % 2 = 0 THEN 'g' || i % 1000 END").await;
+    let on_drained_statistics = quickest_claim(&store).await;
+
+    let allowed = on_fresh_statistics * 20;
+    assert!(
+        on_empty_statistics < allowed,
+        "{on_empty_statistics:?}, fresh {on_fresh_statistics:?}"
+    );
+    assert!(
+        on_drained_statistics < allowed,
+        "{on_drained_statistics:?}, fresh {on_fresh_statistics:?}"
+    );
+}
+
+/// The quickest of three, so that a busy machine does not decide.
+async fn quickest_claim(store: &Store) -> Duration {
+    let mut quickest = Duration::MAX;
+    for _ in 0..3 {
+        let started = Instant::now();
+        assert_eq!(claim(store, &[quota("orders", 500)]).await.len(), 500);
+        quickest = quickest.min(started.elapsed());
+    }
+    quickest
+}
+
+/// Case P34: each statement goes through the index that its file names, and through nothing larger.
+#[tokio::test]
+async fn each_statement_uses_the_indexes_that_its_file_names() {
+    let db = Database::fresh().await;
+    db.run("ALTER TABLE outbox.message SET (autovacuum_enabled = off)").await;
+    db.insert(50_000, "'orders'", "NULL").await;
+    db.run("UPDATE outbox.message SET dispatched_at = now()").await;
+    db.insert(200, "'orders'", "CASE WHEN i % 2 = 0 THEN 'g' || i END").await;
+    db.run("UPDATE outbox.message SET available_at = now() WHERE dispatched_at IS NULL AND id % 10 = 0").await;
+
+    let token = "'6f1c9f0e-0b1f-4c55-9d59-0f6d1a2b3c4d'";
+    for (statistics, name, arguments) in ["none", "fresh"].into_iter().flat_map(|statistics| {
+        [
+            (statistics, "claim", format!("ARRAY['orders'], ARRAY[5], {token}, 'test', 1000")),
+            (statistics, "mark_dispatched", format!("{token}, ARRAY[1, 2], ARRAY['a', 'b']")),
+            (statistics, "release", format!("{token}, ARRAY[1, 2]")),
+            (statistics, "due", String::new()),
+            (statistics, "purge", "1000, 10".to_owned()),
+        ]
+    }) {
+        if statistics == "fresh" {
+            db.run("ANALYZE outbox.message").await;
+        }
+        let plan = plan(&db, name, &arguments).await;
+        assert!(!plan.contains("Seq Scan on message"), "{name}, {statistics} statistics:\n{plan}");
+        let walks = plan.lines().filter(|line| line.contains("message_pkey")).count();
+        let probes = plan.lines().filter(|line| line.contains("Index Cond: (id = ")).count();
+        assert!(walks <= probes, "{name} walks the primary key, {statistics} statistics:\n{plan}");
+    }
+}
+
+async fn plan(db: &Database, name: &str, arguments: &str) -> String {
+    let query = queries::ALL.iter().find(|query| query.name == name).unwrap();
+    // An array type's own name is that of its element with an underscore before it.
+    let types = query.params.iter().map(|t| match t.name().strip_prefix('_') {
+        Some(element) => format!("{element}[]"),
+        None => t.name().to_owned(),
+    });
+    let types: Vec<String> = types.collect();
+    let sql = query.render(&Schema::default());
+    let declared = if types.is_empty() { String::new() } else { format!("({})", types.join(", ")) };
+    let given = if arguments.is_empty() { String::new() } else { format!("({arguments})") };
+    let client = db.connect().await;
+    client.batch_execute(&format!("PREPARE q{declared} AS {sql}")).await.unwrap();
+    client.batch_execute(outbox_store::queries::BEGIN_GUARDED).await.unwrap();
+    let rows = client.query(&format!("EXPLAIN EXECUTE q{given}"), &[]).await.unwrap();
+    rows.iter().map(|row| row.get::<_, String>(0)).collect::<Vec<_>>().join("\n")
+}

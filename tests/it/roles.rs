@@ -1,0 +1,105 @@
+//! Roles: each can do its work, and nothing else.
+
+use outbox::{Mark, NewMessage};
+use outbox_store::Marks;
+use outbox_tests::Database;
+use tokio_postgres::{Client, NoTls};
+
+async fn connect_as(db: &Database, role: &str) -> Client {
+    let (client, connection) =
+        tokio_postgres::connect(&db.url_as(role).await, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client
+}
+
+async fn refused(client: &Client, sql: &str) {
+    let error = client.batch_execute(sql).await.expect_err(sql);
+    assert_eq!(
+        error.code(),
+        Some(&tokio_postgres::error::SqlState::INSUFFICIENT_PRIVILEGE),
+        "{sql}"
+    );
+}
+
+#[tokio::test]
+async fn a_producer_enqueues_and_receives_and_reads_no_payload() {
+    let db = Database::fresh().await;
+    let client = connect_as(&db, "outbox_producer").await;
+    let message =
+        NewMessage::new("orders", "order.placed.v1", "{}").with_message_id(uuid::Uuid::new_v4());
+    let first = outbox_store::enqueue(&client, &message).await.unwrap();
+    assert_eq!(outbox_store::enqueue(&client, &message).await.unwrap(), first);
+    assert!(outbox_store::receive(&client, "billing", uuid::Uuid::new_v4()).await.unwrap());
+    let insert = "INSERT INTO outbox.message (destination, message_type, payload) VALUES ('d', 't', 'p') RETURNING id";
+    client.query_one(insert, &[]).await.unwrap();
+
+    for sql in [
+        "SELECT payload FROM outbox.message",
+        "UPDATE outbox.message SET attempts = 0",
+        "DELETE FROM outbox.message",
+        "INSERT INTO outbox.message (destination, message_type, payload, dispatched_at) VALUES ('d', 't', 'p', now())",
+        "SELECT * FROM outbox.dead_letter",
+        "SELECT * FROM outbox.audit",
+        "SELECT * FROM outbox.inbox",
+    ] {
+        refused(&client, sql).await;
+    }
+}
+
+#[tokio::test]
+async fn a_relay_claims_and_marks_and_changes_nothing_that_is_sent() {
+    let db = Database::fresh().await;
+    db.pending(2).await;
+    let store = db.store_as(&db.url_as("outbox_relay").await);
+    store.check_version().await.unwrap();
+    assert_eq!(store.due().await.unwrap().len(), 1);
+    let quotas = [crate::claim::quota("orders", 9)];
+    let claim = store.claim(&quotas, std::time::Duration::from_secs(60), "test").await.unwrap();
+    let mut marks = Marks::default();
+    marks.push(claim.messages[0].id, Mark::Dispatched { broker_message_id: "b".into() });
+    marks.push(claim.messages[1].id, Mark::Released);
+    assert_eq!(store.mark(claim.token, &marks).await.unwrap().fenced, 0);
+
+    let client = connect_as(&db, "outbox_relay").await;
+    for sql in [
+        "INSERT INTO outbox.message (destination, message_type, payload) VALUES ('d', 't', 'p')",
+        "SELECT outbox.enqueue('d', 't', 'p')",
+        "UPDATE outbox.message SET payload = 'other'",
+        "UPDATE outbox.message SET destination = 'other'",
+        "DELETE FROM outbox.message",
+        "INSERT INTO outbox.destination (name) VALUES ('d')",
+        "INSERT INTO outbox.audit (actor, action, n_messages, reason) VALUES ('a', 'redrive', 1, 'r')",
+    ] {
+        refused(&client, sql).await;
+    }
+}
+
+#[tokio::test]
+async fn an_admin_purges_and_redrives_and_changes_nothing_that_is_sent() {
+    let db = Database::fresh().await;
+    db.pending(2).await;
+    db.run("UPDATE outbox.message SET dispatched_at = now() - interval '30 days' WHERE id = 1")
+        .await;
+    db.run("UPDATE outbox.message SET dead_at = now(), dead_reason = 'refused' WHERE id = 2").await;
+    let store = db.store_as(&db.url_as("outbox_admin").await);
+    store.check_version().await.unwrap();
+    assert_eq!(store.purge(std::time::Duration::from_hours(168), 10).await.unwrap(), 1);
+    assert_eq!(store.backlog().await.unwrap().len(), 1);
+    let redrive = outbox_store::Redrive {
+        selection: outbox_store::Selection::default(),
+        actor: "test".into(),
+        reason: "test".into(),
+    };
+    assert_eq!(store.redrive(&redrive).await.unwrap(), 1);
+
+    let client = connect_as(&db, "outbox_admin").await;
+    for sql in [
+        "SELECT outbox.enqueue('d', 't', 'p')",
+        "UPDATE outbox.message SET payload = 'other'",
+        "UPDATE outbox.message SET dispatched_at = now()",
+        "UPDATE outbox.audit SET reason = 'other'",
+        "DELETE FROM outbox.audit",
+    ] {
+        refused(&client, sql).await;
+    }
+}

@@ -1,0 +1,211 @@
+//! A database of a test's own: a clone of a template that has the migrations.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::Duration;
+
+use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod};
+use outbox::NewMessage;
+use outbox_store::{Schema, Store};
+use tokio_postgres::{Client, Config, NoTls};
+
+use crate::local;
+
+/// A fresh database with an empty outbox, dropped at the end.
+pub struct Database {
+    name: String,
+    server: Config,
+    /// A superuser's connection to it, for arranging and looking.
+    pub client: Client,
+}
+
+impl Database {
+    /// A database with the outbox in the schema `outbox`.
+    pub async fn fresh() -> Self {
+        let server: Config = local::var("DATABASE_URL").parse().unwrap();
+        let template = template(&server).await;
+        Self::create(server, &format!("TEMPLATE {template}")).await
+    }
+
+    /// A database without anything.
+    pub async fn empty() -> Self {
+        let server: Config = local::var("DATABASE_URL").parse().unwrap();
+        Self::create(server, "").await
+    }
+
+    async fn create(server: Config, how: &str) -> Self {
+        let name = format!("test_{}", uuid::Uuid::new_v4().simple());
+        connect(&server)
+            .await
+            .batch_execute(&format!("CREATE DATABASE {name} {how}"))
+            .await
+            .unwrap();
+        let client = connect(server.clone().dbname(&name)).await;
+        Self { name, server, client }
+    }
+
+    /// Its URL, as the programs take it.
+    pub fn url(&self) -> String {
+        let mut url = url::Url::parse(&local::var("DATABASE_URL")).unwrap();
+        url.set_path(&self.name);
+        url.into()
+    }
+
+    /// Its URL for a login role of a test's own that is a member of `role`.
+    pub async fn url_as(&self, role: &str) -> String {
+        let login = format!("login_{}", uuid::Uuid::new_v4().simple());
+        let sql = format!("CREATE ROLE {login} LOGIN PASSWORD 'secret' IN ROLE {role}");
+        self.client.batch_execute(&sql).await.unwrap();
+        let mut url = url::Url::parse(&self.url()).unwrap();
+        url.set_username(&login).unwrap();
+        url.set_password(Some("secret")).unwrap();
+        url.into()
+    }
+
+    /// Connection parameters of a superuser.
+    pub fn config(&self) -> Config {
+        let mut config = self.server.clone();
+        config.dbname(&self.name);
+        config
+    }
+
+    /// A further connection of a superuser.
+    pub async fn connect(&self) -> Client {
+        connect(&self.config()).await
+    }
+
+    /// A store on a pool of two connections.
+    pub fn store(&self) -> Store {
+        self.store_in(Schema::default())
+    }
+
+    /// A store for an outbox in another schema.
+    pub fn store_in(&self, schema: Schema) -> Store {
+        Store::new(pool(self.config()), schema)
+    }
+
+    /// A store that signs in as that URL says.
+    pub fn store_as(&self, url: &str) -> Store {
+        Store::new(pool(url.parse().unwrap()), Schema::default())
+    }
+
+    /// Enqueues messages, each in a transaction of its own, and returns their ids.
+    pub async fn enqueue(&self, messages: impl IntoIterator<Item = NewMessage>) -> Vec<i64> {
+        let mut ids = Vec::new();
+        for message in messages {
+            ids.push(outbox_store::enqueue(&self.client, &message).await.unwrap());
+        }
+        ids
+    }
+
+    /// Enqueues `n` plain messages for `orders` and returns their ids.
+    pub async fn pending(&self, n: i64) -> Vec<i64> {
+        self.insert(n, "'orders'", "NULL").await
+    }
+
+    /// Enqueues `n` messages at once; destination and group are SQL expressions over `i`, from 1 to `n`.
+    pub async fn insert(&self, n: i64, destination: &str, message_group: &str) -> Vec<i64> {
+        let sql = format!(
+            "INSERT INTO outbox.message (destination, message_type, payload, message_group)
+             SELECT {destination}, 'order.placed.v1', '{{\"n\": ' || i || '}}', {message_group}
+             FROM generate_series(1, {n}) AS i ORDER BY i RETURNING id"
+        );
+        let rows = self.client.query(&sql, &[]).await.unwrap();
+        rows.iter().map(|row| row.get("id")).collect()
+    }
+
+    /// The status of a message, as the view has it.
+    pub async fn status(&self, id: i64) -> String {
+        self.value(&format!("SELECT status FROM outbox.message_status WHERE id = {id}")).await
+    }
+
+    /// How many messages have each status.
+    pub async fn statuses(&self) -> BTreeMap<String, i64> {
+        let sql = "SELECT status, count(*) FROM outbox.message_status GROUP BY status";
+        let rows = self.client.query(sql, &[]).await.unwrap();
+        rows.iter().map(|row| (row.get(0), row.get(1))).collect()
+    }
+
+    /// How many messages have that status.
+    pub async fn count(&self, status: &str) -> i64 {
+        self.statuses().await.remove(status).unwrap_or(0)
+    }
+
+    /// The only value of the only row of a query.
+    pub async fn value<T>(&self, sql: &str) -> T
+    where
+        T: for<'a> tokio_postgres::types::FromSql<'a>,
+    {
+        self.client.query_one(sql, &[]).await.unwrap().get(0)
+    }
+
+    /// Runs SQL to arrange something.
+    pub async fn run(&self, sql: &str) {
+        self.client.batch_execute(sql).await.unwrap();
+    }
+
+    /// Lets every lease run out, as if its time had passed.
+    pub async fn expire_leases(&self) {
+        let sql = "UPDATE outbox.message SET locked_until = now() - interval '1 second'
+                   WHERE locked_until IS NOT NULL AND dispatched_at IS NULL";
+        self.run(sql).await;
+    }
+
+    /// Makes every waiting message due, as if its time had come.
+    pub async fn everything_is_due(&self) {
+        self.run("UPDATE outbox.message SET available_at = now() WHERE available_at > now()").await;
+    }
+}
+
+impl Drop for Database {
+    /// Drops the database, also after a failed test. A test's runtime can't be waited on from within, hence the thread.
+    fn drop(&mut self) {
+        let (server, sql) =
+            (self.server.clone(), format!("DROP DATABASE {} WITH (FORCE)", self.name));
+        let dropping = std::thread::spawn(move || {
+            let runtime =
+                tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                let dropped = async { connect(&server).await.batch_execute(&sql).await };
+                let _ = tokio::time::timeout(Duration::from_secs(10), dropped).await;
+            });
+        });
+        let _ = dropping.join();
+    }
+}
+
+/// The template's name, after making it if no test has yet. It is named by the migrations, so that a changed migration
+/// is a new one.
+async fn template(server: &Config) -> String {
+    let mut hasher = DefaultHasher::new();
+    outbox_store::migrations(&Schema::default()).iter().for_each(|m| m.sql.hash(&mut hasher));
+    let name = format!("template_{:016x}", hasher.finish());
+    let client = connect(server).await;
+    // Tests are processes of their own: one makes it, the others wait here.
+    client.execute("SELECT pg_advisory_lock(7)", &[]).await.unwrap();
+    let exists = "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1 AND datistemplate)";
+    if !client.query_one(exists, &[&name]).await.unwrap().get::<_, bool>(0) {
+        let make = format!("DROP DATABASE IF EXISTS {name}");
+        client.batch_execute(&make).await.unwrap();
+        client.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
+        let mut inside = connect(server.clone().dbname(&name)).await;
+        outbox_store::migrate(&mut inside, &Schema::default()).await.unwrap();
+        drop(inside);
+        // A database is ready when it is marked as a template; one that is not was left behind half made.
+        client.batch_execute(&format!("ALTER DATABASE {name} IS_TEMPLATE true")).await.unwrap();
+    }
+    client.execute("SELECT pg_advisory_unlock(7)", &[]).await.unwrap();
+    name
+}
+
+fn pool(config: Config) -> Pool {
+    let recycling_method = RecyclingMethod::Verified;
+    let manager = Manager::from_config(config, NoTls, ManagerConfig { recycling_method });
+    Pool::builder(manager).max_size(2).build().unwrap()
+}
+
+async fn connect(config: &Config) -> Client {
+    let (client, connection) = config.connect(NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client
+}

@@ -1,0 +1,59 @@
+//! What AWS itself refuses, so that no test passes with a request that AWS would not take.
+
+use std::collections::{BTreeMap, HashSet};
+
+use super::{Answer, Protocol, Received, Request};
+
+/// The refusal of a request that breaks a rule, of the request as a whole or of the entries at fault.
+pub(super) fn refusal(request: &Request, max_bytes: Option<usize>) -> Option<Answer> {
+    let limit = max_bytes.unwrap_or(match request.protocol {
+        Protocol::Json => 1_048_576,
+        Protocol::Query => 262_144,
+    });
+    let ids = request.ids();
+    let distinct = ids.iter().collect::<HashSet<_>>().len();
+    let code = match () {
+        () if ids.is_empty() => "EmptyBatchRequest",
+        () if ids.len() > 10 => "TooManyEntriesInBatchRequest",
+        () if distinct < ids.len() => "BatchEntryIdsNotDistinct",
+        () if !ids.iter().all(|id| is_entry_id(id)) => "InvalidBatchEntryId",
+        () if request.bytes() > limit => "BatchRequestTooLong",
+        () => return entry_refusals(request),
+    };
+    Some(Answer::error(400, code, "refused by the rules of AWS"))
+}
+
+fn is_entry_id(id: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    (1..=80).contains(&id.len()) && id.chars().all(allowed)
+}
+
+fn entry_refusals(request: &Request) -> Option<Answer> {
+    let is_fifo = request.is_fifo();
+    let refused = request
+        .entries
+        .iter()
+        .filter_map(|entry| Some((entry.id.clone(), entry_refusal(entry, is_fifo)?.to_owned())));
+    let refused: BTreeMap<_, _> = refused.collect();
+    (!refused.is_empty()).then_some(Answer::Fail(refused))
+}
+
+fn entry_refusal(entry: &Received, is_fifo: bool) -> Option<&'static str> {
+    let texts = entry.attributes.values().map(|(_, value)| value).chain([&entry.body]);
+    let is_missing_id = entry.group_id.is_none() || entry.deduplication_id.is_none();
+    match () {
+        () if is_fifo && is_missing_id => Some("MissingParameter"),
+        () if is_fifo && entry.delay_seconds.is_some() => Some("InvalidParameterValue"),
+        () if !is_fifo && entry.deduplication_id.is_some() => Some("InvalidParameterValue"),
+        () if entry.attributes.len() > 10 => Some("InvalidParameterValue"),
+        () if texts.clone().any(String::is_empty) => Some("InvalidParameterValue"),
+        () if texts.flat_map(|text| text.chars()).any(|c| !is_xml_char(c)) => {
+            Some("InvalidMessageContents")
+        }
+        () => None,
+    }
+}
+
+fn is_xml_char(c: char) -> bool {
+    matches!(c, '\t' | '\n' | '\r' | ' '..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}' | '\u{10000}'..)
+}

@@ -1,0 +1,19 @@
+//! Support for the integration tests: a database of its own for each test, queues of its own, a scripted endpoint
+//! where a fault is needed, and the real programs.
+
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+#![allow(clippy::missing_errors_doc, reason = "test support fails the test")]
+
+mod database;
+pub mod endpoint;
+mod eventually;
+mod local;
+mod program;
+mod queue;
+mod relay;
+
+pub use database::Database;
+pub use eventually::eventually;
+pub use program::program;
+pub use queue::{Queue, Received};
+pub use relay::{destinations, queue_at, relay};
