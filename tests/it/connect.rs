@@ -1,49 +1,27 @@
 //! Connections to the database: what fails, fails soon, in one sentence and without a secret; what
 //! can be mended, mends itself.
 
-use std::io::{self, Write};
-use std::sync::{Arc, LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
-use outbox_lambda::settings::{LogFormat, Logs};
-use outbox_lambda::{Error, Program, Settings, connect, explain, logs, pool};
+use outbox_lambda::{Error, Program, Settings, connect, explain, pool};
 use outbox_tests::{Database, eventually};
 use tokio::io::AsyncWriteExt;
-use tokio::net::{TcpListener, TcpStream};
-use tracing_subscriber::filter::LevelFilter;
-use tracing_subscriber::util::SubscriberInitExt;
+use tokio::net::TcpListener;
+use url::Url;
 
-use server::{Authority, PASSWORD, Server};
+use proxy::Proxy;
+use server::{Authority, Server};
 
+mod logged;
+mod proxy;
 mod server;
 
-/// Everything that this process has logged since it was first asked for, at the level trace.
-static LOGGED: LazyLock<Logged> = LazyLock::new(|| {
-    let logged = Logged::default();
-    let everything = Logs { level: LevelFilter::TRACE, format: LogFormat::Json };
-    let writer = logged.clone();
-    logs::subscriber(&everything, move || writer.clone()).init();
-    logged
-});
+/// The password of every connection that is to fail. It must not turn up anywhere.
+const PASSWORD: &str = "kEeP-tHiS-tO-yOuRsElF";
 
-#[derive(Clone, Default)]
-struct Logged(Arc<Mutex<Vec<u8>>>);
-
-impl Logged {
-    fn text(&self) -> String {
-        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
-    }
-}
-
-impl Write for Logged {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
+/// The sessions in a test's database that are not the test's own.
+const SESSIONS: &str = "FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name = 'outbox-purge'";
 
 /// The database of a URL and further settings.
 fn database(url: &str, more: &[(&str, &str)]) -> outbox_lambda::Database {
@@ -53,7 +31,7 @@ fn database(url: &str, more: &[(&str, &str)]) -> outbox_lambda::Database {
 
 /// What a single connection and a pool's both fail with: soon, and without the password (case L13).
 async fn failure(url: &str, more: &[(&str, &str)]) -> Error {
-    LazyLock::force(&LOGGED);
+    logged::start();
     let database = database(url, more);
     let pool = pool(&database).unwrap();
     let started = Instant::now();
@@ -62,28 +40,22 @@ async fn failure(url: &str, more: &[(&str, &str)]) -> Error {
     let (alone, pooled) = (alone.unwrap_err(), pooled.unwrap_err());
     assert_eq!(explain(&database, &pooled), Some(alone.clone()));
 
-    let password = url::Url::parse(url).unwrap().password().unwrap().to_owned();
     let shown = format!("{alone} {alone:?} {pooled} {pooled:?} {pool:?} {database:?}");
-    assert!(!(shown + &LOGGED.text()).contains(&password), "{alone}");
+    assert!(!(shown + &logged::text()).contains(PASSWORD), "{alone}");
     alone
 }
 
+/// The URL with another password.
 fn with_password(url: &str, password: &str) -> String {
-    let mut url = url::Url::parse(url).unwrap();
+    let mut url = Url::parse(url).unwrap();
     url.set_password(Some(password)).unwrap();
-    url.into()
-}
-
-fn with_database(url: &str, name: &str) -> String {
-    let mut url = url::Url::parse(url).unwrap();
-    url.set_path(name);
     url.into()
 }
 
 #[tokio::test]
 async fn a_wrong_password_is_named_with_role_and_database() {
     let db = Database::empty().await;
-    let error = failure(&with_password(&db.url(), "s3cret-and-wrong"), &[]).await;
+    let error = failure(&with_password(&db.url(), PASSWORD), &[]).await;
     assert_eq!(error.code(), "database_sign_in");
     let text = error.to_string();
     assert!(text.contains("28P01") && text.contains("check the user and the password"), "{text}");
@@ -92,7 +64,9 @@ async fn a_wrong_password_is_named_with_role_and_database() {
 #[tokio::test]
 async fn a_database_that_does_not_exist_is_named() {
     let db = Database::empty().await;
-    let error = failure(&with_database(&db.url(), "nowhere"), &[]).await;
+    let mut url = Url::parse(&db.url()).unwrap();
+    url.set_path("nowhere");
+    let error = failure(url.as_str(), &[]).await;
     assert_eq!(error.code(), "database_sign_in");
     let text = error.to_string();
     assert!(text.contains("\"nowhere\"") && text.contains("3D000"), "{text}");
@@ -103,10 +77,9 @@ async fn a_database_that_does_not_exist_is_named() {
 async fn a_server_without_free_slots_is_busy_and_not_at_fault() {
     let db = Database::empty().await;
     let url = db.url_as("pg_monitor").await;
-    let login = url::Url::parse(&url).unwrap().username().to_owned();
-    let password = "no-slot-f0r-m3";
-    db.run(&format!("ALTER ROLE {login} PASSWORD '{password}' CONNECTION LIMIT 0")).await;
-    let error = failure(&with_password(&url, password), &[]).await;
+    let login = Url::parse(&url).unwrap().username().to_owned();
+    db.run(&format!("ALTER ROLE {login} PASSWORD '{PASSWORD}' CONNECTION LIMIT 0")).await;
+    let error = failure(&with_password(&url, PASSWORD), &[]).await;
     assert_eq!(error.code(), "database_busy");
     assert!(error.is_transient() && error.to_string().contains("53300"), "{error}");
     db.run(&format!("DROP ROLE {login}")).await;
@@ -186,7 +159,10 @@ async fn a_closed_port_fails_at_once() {
     assert!(started.elapsed() < Duration::from_secs(1));
     assert_eq!(error.code(), "database_unreachable");
     let text = error.to_string();
-    assert!(text.contains(&address.to_string()) && text.contains("nothing listens there"), "{text}");
+    assert!(
+        text.contains(&address.to_string()) && text.contains("nothing listens there"),
+        "{text}"
+    );
 }
 
 /// Case L09.
@@ -207,53 +183,53 @@ async fn an_address_that_never_answers_fails_within_the_connect_timeout() {
 
 /// Case P10, as a server that closes idle connections.
 #[tokio::test]
-async fn a_connection_closed_by_the_server_is_replaced_without_an_error() {
-    LazyLock::force(&LOGGED);
+async fn a_connection_closed_by_the_server_is_replaced_without_an_error_or_a_warning() {
+    logged::start();
     let db = Database::empty().await;
     let pool = pool(&database(&db.url(), &[])).unwrap();
-    let name = pool.get().await.unwrap().query_one("SHOW application_name", &[]).await.unwrap();
-    assert_eq!(name.get::<_, &str>(0), "outbox-purge");
-
-    db.run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'outbox-purge' AND datname = current_database()").await;
     pool.get().await.unwrap().query_one("SELECT 1", &[]).await.unwrap();
-    assert!(!LOGGED.text().contains("WARN") && !LOGGED.text().contains("ERROR"));
+    db.run(&format!("SELECT pg_terminate_backend(pid) {SESSIONS}")).await;
+    let sessions = format!("SELECT count(*) {SESSIONS}");
+    let none = || async { (db.value::<i64>(&sessions).await == 0).then_some(()) };
+    eventually("the end of the session", none).await;
+
+    pool.get().await.unwrap().query_one("SELECT 1", &[]).await.unwrap();
+    assert_eq!(pool.status().size, 1);
+    let logged = logged::text();
+    assert!(!logged.contains("WARN") && !logged.contains("ERROR"), "{logged}");
 }
 
 /// Case P10, as a firewall that forgets idle connections: no packet comes back.
 #[tokio::test]
 async fn a_connection_that_went_silent_is_replaced_within_seconds() {
     let db = Database::empty().await;
-    let proxy = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let mut url = url::Url::parse(&db.url()).unwrap();
-    let server = format!("{}:{}", url.host().unwrap(), url.port().unwrap());
-    url.set_port(Some(proxy.local_addr().unwrap().port())).unwrap();
+    let mut url = Url::parse(&db.url()).unwrap();
+    let server = format!("{}:{}", url.host().unwrap(), url.port().unwrap_or(5432));
+    let proxy = Proxy::to(server).await;
     url.set_host(Some("127.0.0.1")).unwrap();
-    let silenced = Arc::new(tokio::sync::Notify::new());
-    let silence = silenced.clone();
-    tokio::spawn(async move {
-        let mut held = Vec::new();
-        while let Ok((mut here, _)) = proxy.accept().await {
-            let mut there = TcpStream::connect(&server).await.unwrap();
-            let silence = silence.clone();
-            if held.is_empty() {
-                tokio::select! {
-                    _ = tokio::io::copy_bidirectional(&mut here, &mut there) => {}
-                    () = silence.notified() => held.push((here, there)),
-                }
-            } else {
-                tokio::spawn(async move {
-                    let _ = tokio::io::copy_bidirectional(&mut here, &mut there).await;
-                });
-            }
-        }
-    });
+    url.set_port(Some(proxy.port)).unwrap();
 
     let pool = pool(&database(url.as_str(), &[])).unwrap();
     pool.get().await.unwrap().query_one("SELECT 1", &[]).await.unwrap();
-    silenced.notify_one();
+    proxy.silence();
     let started = Instant::now();
     pool.get().await.unwrap().query_one("SELECT 1", &[]).await.unwrap();
     assert!(started.elapsed() < Duration::from_secs(4), "{:?}", started.elapsed());
+}
+
+/// Case L13: what the driver says below warn, it says about whole statements.
+#[tokio::test]
+async fn at_the_level_trace_only_our_own_code_says_more() {
+    logged::start();
+    let db = Database::empty().await;
+    let client = connect(&database(&db.url(), &[])).await.unwrap();
+    client.batch_execute("DO $$ BEGIN RAISE NOTICE 'of-a-payload'; END $$").await.unwrap();
+    client.execute("SELECT 'of-a-payload'", &[]).await.unwrap();
+    db.run(&format!("SELECT pg_terminate_backend(pid) {SESSIONS}")).await;
+    let lost = || async { logged::text().contains("database connection lost").then_some(()) };
+    eventually("the loss of the connection in the logs", lost).await;
+    let logged = logged::text();
+    assert!(!logged.contains("of-a-payload") && !logged.contains("tokio_postgres"), "{logged}");
 }
 
 /// Case P42.

@@ -49,7 +49,7 @@ fn failures(outcomes: &[Outcome]) -> Vec<&Failure> {
 
 /// Sends ten entries to a queue and, by the same script, to a topic; gives the failure that all met alike.
 async fn failure_of_all(script: impl Fn() -> Answer) -> (Failure, Failure) {
-    let endpoint = Endpoint::start().await;
+    let endpoint = Endpoint::start();
     let publisher = AwsPublisher::new(&endpoint.sdk_config());
     let mut failed = Vec::new();
     for target in [endpoint.queue_url("q"), endpoint.topic_arn("t")] {
@@ -69,7 +69,7 @@ async fn failure_of_all(script: impl Fn() -> Answer) -> (Failure, Failure) {
 
 #[tokio::test]
 async fn an_entry_arrives_as_it_was_prepared() {
-    let endpoint = Endpoint::start().await;
+    let endpoint = Endpoint::start();
     let publisher = AwsPublisher::new(&endpoint.sdk_config());
     for target in [endpoint.queue_url("q"), endpoint.topic_arn("t")] {
         let destination = destination(&target);
@@ -92,7 +92,7 @@ async fn an_entry_arrives_as_it_was_prepared() {
 /// Cases A25, A31 and A35: the endpoint refuses FIFO entries without ids or with a delay, as AWS does.
 #[tokio::test]
 async fn a_fifo_target_is_sent_group_and_deduplication_id_and_no_delay() {
-    let endpoint = Endpoint::start().await;
+    let endpoint = Endpoint::start();
     let publisher = AwsPublisher::new(&endpoint.sdk_config());
     for target in [endpoint.queue_url("q.fifo"), endpoint.topic_arn("t.fifo")] {
         let destination = destination(&target);
@@ -109,7 +109,7 @@ async fn a_fifo_target_is_sent_group_and_deduplication_id_and_no_delay() {
 /// Case A14.
 #[tokio::test]
 async fn entry_ids_are_indexes_whatever_the_messages() {
-    let endpoint = Endpoint::start().await;
+    let endpoint = Endpoint::start();
     let publisher = AwsPublisher::new(&endpoint.sdk_config());
     let destination = destination(&endpoint.queue_url("q"));
     publisher.publish(&destination, &ten(&destination)).await;
@@ -120,7 +120,7 @@ async fn entry_ids_are_indexes_whatever_the_messages() {
 /// Case R31 in small.
 #[tokio::test]
 async fn nothing_to_send_makes_no_call() {
-    let endpoint = Endpoint::start().await;
+    let endpoint = Endpoint::start();
     let publisher = AwsPublisher::new(&endpoint.sdk_config());
     let destination = destination(&endpoint.queue_url("q"));
     assert!(publisher.publish(&destination, &[]).await.is_empty());
@@ -130,7 +130,7 @@ async fn nothing_to_send_makes_no_call() {
 /// Case B18: signed for the region of the target, not of the client.
 #[tokio::test]
 async fn a_request_goes_to_the_region_of_its_target() {
-    let endpoint = Endpoint::start().await;
+    let endpoint = Endpoint::start();
     let publisher = AwsPublisher::new(&endpoint.sdk_config());
     for (target, region) in [
         ("https://sqs.eu-west-1.amazonaws.com/000000000000/q", "eu-west-1"),
@@ -147,7 +147,7 @@ async fn a_request_goes_to_the_region_of_its_target() {
 /// Case B02.
 #[tokio::test]
 async fn a_partial_failure_fails_the_entries_it_lists() {
-    let endpoint = Endpoint::start().await;
+    let endpoint = Endpoint::start();
     let publisher = AwsPublisher::new(&endpoint.sdk_config());
     for target in [endpoint.queue_url("q"), endpoint.topic_arn("t")] {
         endpoint.answer_next([Answer::fail(["1", "4", "9"], "InternalError")]);
@@ -212,7 +212,7 @@ async fn throttling_is_bounded_and_blames_nobody() {
     for failure in [queue, topic] {
         assert_eq!((failure.class, failure.scope), (FailureClass::Throttled, Scope::Request));
     }
-    let endpoint = Endpoint::start().await;
+    let endpoint = Endpoint::start();
     endpoint.answer_always(|_| Answer::error(403, "RequestThrottled", ""));
     let publisher = AwsPublisher::new(&endpoint.sdk_config());
     let destination = destination(&endpoint.queue_url("q"));
@@ -238,7 +238,7 @@ async fn a_page_instead_of_an_answer_is_the_destinations_fault_and_is_not_quoted
 /// Case B17.
 #[tokio::test]
 async fn a_refused_connection_is_the_destinations_fault_until_it_is_back() {
-    let endpoint = Endpoint::start().await;
+    let endpoint = Endpoint::start();
     let publisher = AwsPublisher::new(&endpoint.sdk_config());
     let destination = destination(&endpoint.queue_url("q"));
     endpoint.down().await;
@@ -251,7 +251,7 @@ async fn a_refused_connection_is_the_destinations_fault_until_it_is_back() {
         assert_eq!(failure.code, "connect_failed");
         assert!(failure.detail.contains("refused"), "{failure:?}");
     }
-    endpoint.up().await;
+    endpoint.up();
     let outcomes = publisher.publish(&destination, &ten(&destination)).await;
     assert_eq!(accepted(&outcomes), [true; 10]);
 }
@@ -259,7 +259,7 @@ async fn a_refused_connection_is_the_destinations_fault_until_it_is_back() {
 /// Case B17: a name that does not resolve.
 #[tokio::test]
 async fn an_unknown_host_is_the_destinations_fault() {
-    let endpoint = Endpoint::start().await;
+    let endpoint = Endpoint::start();
     let config = endpoint.sdk_config().into_builder();
     let publisher = AwsPublisher::new(&config.endpoint_url("http://no-such-host.invalid").build());
     let destination = destination(&endpoint.queue_url("q"));
@@ -273,7 +273,7 @@ async fn an_unknown_host_is_the_destinations_fault() {
 /// Case A26: the copy that the SDK's own second attempt makes, and the one of a later run.
 #[tokio::test]
 async fn every_copy_carries_the_same_ids() {
-    let endpoint = Endpoint::start().await;
+    let endpoint = Endpoint::start();
     let publisher = AwsPublisher::new(&endpoint.sdk_config());
     let destination = destination(&endpoint.queue_url("q.fifo"));
     let request = entries(&destination, &["a"]);
@@ -293,7 +293,7 @@ async fn every_copy_carries_the_same_ids() {
 /// Case A26: accepted each time, and never learnt of.
 #[tokio::test]
 async fn a_lost_connection_leaves_open_whether_it_was_accepted() {
-    let endpoint = Endpoint::start().await;
+    let endpoint = Endpoint::start();
     endpoint.answer_always(|_| Answer::Drop);
     let publisher = AwsPublisher::new(&endpoint.sdk_config());
     let destination = destination(&endpoint.queue_url("q"));
@@ -307,7 +307,7 @@ async fn a_lost_connection_leaves_open_whether_it_was_accepted() {
 /// Case A08, as AWS answers it: with the refusal of the whole request.
 #[tokio::test]
 async fn one_oversize_entry_is_refused_alone_and_nine_are_accepted() {
-    let endpoint = Endpoint::start().await;
+    let endpoint = Endpoint::start();
     endpoint.limit_bytes(262_144);
     let publisher = AwsPublisher::new(&endpoint.sdk_config());
     let destination = destination(&endpoint.queue_url("q"));
@@ -327,7 +327,7 @@ async fn one_oversize_entry_is_refused_alone_and_nine_are_accepted() {
 #[tokio::test]
 async fn one_invalid_entry_is_refused_alone_whether_named_or_not() {
     for code in ["InvalidMessageContents", "InvalidParameterValue", "SomethingNew"] {
-        let endpoint = Endpoint::start().await;
+        let endpoint = Endpoint::start();
         endpoint.answer_always(move |request| {
             let is_bad = request.entries.iter().any(|entry| entry.body == "4");
             if is_bad { Answer::error(400, code, "one entry is bad") } else { Answer::Accept }
@@ -351,7 +351,7 @@ async fn a_refused_topic_arn_kills_no_message() {
 /// A test of the endpoint, which crash tests rely on.
 #[tokio::test]
 async fn what_is_held_behind_a_gate_is_accepted_before_it_is_answered() {
-    let endpoint = Endpoint::start().await;
+    let endpoint = Endpoint::start();
     let gate = Gate::closed();
     let held = gate.clone();
     endpoint.answer_always(move |_| Answer::Accept.behind(&held));
@@ -384,7 +384,7 @@ async fn a_service_specific_endpoint_variable_serves_that_service_alone() {
         return;
     }
 
-    let (for_sqs, for_all) = (Endpoint::start().await, Endpoint::start().await);
+    let (for_sqs, for_all) = (Endpoint::start(), Endpoint::start());
     let queue = "https://sqs.eu-west-1.amazonaws.com/000000000000/q";
     let topic = "arn:aws:sns:ap-south-1:000000000000:t";
     let mut child = std::process::Command::new(std::env::current_exe().unwrap());

@@ -5,12 +5,13 @@
 //! the same process or from another one, by `AWS_ENDPOINT_URL`.
 //!
 //! ```text
-//! let endpoint = Endpoint::start().await;
+//! let endpoint = Endpoint::start();
 //! endpoint.answer_next([Answer::fail(["3"], "InternalError")]);   // then accept, the default
 //!
 //! let gate = Gate::closed();                                      // between acceptance and answer
-//! endpoint.answer_always(move |_| Answer::Accept.behind(&gate));
-//! endpoint.calls_reached(1).await;
+//! endpoint.answer_next([Answer::Accept.behind(&gate)]);
+//! endpoint.calls_reached(1).await;                                // accepted; kill or freeze the relay
+//! gate.open();
 //! ```
 
 mod json;
@@ -20,10 +21,13 @@ mod rules;
 mod script;
 mod server;
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_sqs::config::{Credentials, SharedCredentialsProvider};
+use tokio::net::TcpSocket;
 use tokio::sync::watch;
 use uuid::Uuid;
 
@@ -38,11 +42,21 @@ const ACCOUNT: &str = "000000000000";
 /// The region of its topics, and of clients of its queues.
 const REGION: &str = "us-east-1";
 
+/// How long a test waits for a request before it fails.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 /// A running endpoint; it stops when dropped.
 pub struct Endpoint {
     url: String,
+    address: SocketAddr,
     broker: Arc<Broker>,
-    server: Mutex<Option<Server>>,
+    port: Mutex<Option<Port>>,
+}
+
+/// A closed port stays bound, so that nobody else has it when it is to open again.
+enum Port {
+    Open(Server),
+    Closed(TcpSocket),
 }
 
 /// What connections share: the script and the record.
@@ -61,14 +75,12 @@ struct State {
 
 impl Endpoint {
     /// Starts an endpoint on a free port of the loopback interface, on the current tokio runtime.
-    pub async fn start() -> Self {
+    pub fn start() -> Self {
         let broker = Arc::new(Broker { state: Mutex::default(), calls: watch::Sender::new(0) });
-        let server = Server::start("127.0.0.1:0", &broker).await;
-        Self {
-            url: format!("http://{}", server.address()),
-            broker,
-            server: Mutex::new(Some(server)),
-        }
+        let socket = server::bind((Ipv4Addr::LOCALHOST, 0).into());
+        let address = socket.local_addr().expect("a bound socket has an address");
+        let port = Mutex::new(Some(Port::Open(Server::start(socket, &broker))));
+        Self { url: format!("http://{address}"), address, broker, port }
     }
 
     /// The value for `AWS_ENDPOINT_URL` and its relatives.
@@ -115,18 +127,18 @@ impl Endpoint {
         self.state().max_bytes = Some(max_bytes);
     }
 
-    /// Closes the port: connections are refused until [`up`](Self::up).
+    /// Closes the port and every connection; others are refused until [`up`](Self::up).
     pub async fn down(&self) {
-        let server = self.server.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(server) = server {
-            server.stop().await;
-        }
+        let Some(Port::Open(server)) = self.port().take() else { panic!("already down") };
+        server.stop().await;
+        *self.port() = Some(Port::Closed(server::bind(self.address)));
     }
 
-    /// Opens the port again, under the same URL.
-    pub async fn up(&self) {
-        let server = Server::start(self.url.trim_start_matches("http://"), &self.broker).await;
-        *self.server.lock().unwrap_or_else(PoisonError::into_inner) = Some(server);
+    /// Opens the port again.
+    pub fn up(&self) {
+        let mut port = self.port();
+        let Some(Port::Closed(socket)) = port.take() else { panic!("already up") };
+        *port = Some(Port::Open(Server::start(socket, &self.broker)));
     }
 
     /// Every request so far, in order of arrival, whatever was answered.
@@ -142,7 +154,9 @@ impl Endpoint {
     /// Waits until so many requests have arrived, and their entries are accepted where the script says so.
     pub async fn calls_reached(&self, count: usize) {
         let mut calls = self.broker.calls.subscribe();
-        calls.wait_for(|calls| *calls >= count).await.expect("the broker is ours and alive");
+        let reached = calls.wait_for(|calls| *calls >= count);
+        let is_reached = matches!(tokio::time::timeout(PATIENCE, reached).await, Ok(Ok(_)));
+        assert!(is_reached, "{} of {count} requests arrived within {PATIENCE:?}", self.calls());
     }
 
     /// Every entry so far, once for each time that it arrived.
@@ -162,6 +176,10 @@ impl Endpoint {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.broker.state()
+    }
+
+    fn port(&self) -> MutexGuard<'_, Option<Port>> {
+        self.port.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -6,16 +6,13 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use outbox_tests::eventually;
-use rcgen::{
-    BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, SignatureAlgorithm,
-};
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, SignatureAlgorithm};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpListener;
 use tokio::process::{Child, Command};
 use tokio_postgres::{Config, NoTls};
 
-/// The superuser's password, in whatever server.
-pub(super) const PASSWORD: &str = "kEeP-tHiS-tO-yOuRsElF";
+use super::PASSWORD;
 
 /// An authority that no one trusts who has not been given its file.
 pub(super) struct Authority {
@@ -38,7 +35,11 @@ impl Authority {
         Self { issuer: Issuer::new(params, key), pem }
     }
 
-    pub(super) fn certify(&self, host: &str, algorithm: &'static SignatureAlgorithm) -> Certificate {
+    pub(super) fn certify(
+        &self,
+        host: &str,
+        algorithm: &'static SignatureAlgorithm,
+    ) -> Certificate {
         let key = KeyPair::generate_for(algorithm).unwrap();
         let params = CertificateParams::new([host.to_owned()]).unwrap();
         let certificate = params.signed_by(&key, &self.issuer).unwrap().pem();
@@ -87,7 +88,8 @@ impl Server {
         let server = Self { directory, port, process };
         let mut socket = Config::new();
         socket.host_path(&server.directory).port(port).user("postgres");
-        eventually("a server with TLS", || async { socket.connect(NoTls).await.ok() }).await;
+        eventually("a server with TLS", || async { socket.connect(NoTls).await.ok().map(drop) })
+            .await;
         server
     }
 
@@ -148,7 +150,8 @@ fn program(name: &str) -> String {
     let on_path = std::env::var("PATH").unwrap_or_default();
     let on_path = on_path.split(':').map(PathBuf::from);
     let of_debian = (14..=18).rev().map(|major| format!("/usr/lib/postgresql/{major}/bin").into());
-    let path = on_path.chain(of_debian).map(|folder: PathBuf| folder.join(name)).find(|p| p.exists());
+    let path =
+        on_path.chain(of_debian).map(|folder: PathBuf| folder.join(name)).find(|p| p.exists());
     let path = path.unwrap_or_else(|| panic!("no {name} here: install the Postgres server"));
     Path::to_str(&path).unwrap().to_owned()
 }

@@ -29,29 +29,49 @@ fn is_entry_id(id: &str) -> bool {
 }
 
 fn entry_refusals(request: &Request) -> Option<Answer> {
-    let is_fifo = request.is_fifo();
-    let refused = request
-        .entries
-        .iter()
-        .filter_map(|entry| Some((entry.id.clone(), entry_refusal(entry, is_fifo)?.to_owned())));
+    let refused = request.entries.iter().filter_map(|entry| {
+        Some((entry.id.clone(), entry_refusal(entry, request)?.to_owned()))
+    });
     let refused: BTreeMap<_, _> = refused.collect();
     (!refused.is_empty()).then_some(Answer::Fail(refused))
 }
 
-fn entry_refusal(entry: &Received, is_fifo: bool) -> Option<&'static str> {
+fn entry_refusal(entry: &Received, request: &Request) -> Option<&'static str> {
+    let is_fifo = request.is_fifo();
+    let is_sqs = request.protocol == Protocol::Json;
+    let (group, deduplication) = (entry.group_id.as_deref(), entry.deduplication_id.as_deref());
     let texts = entry.attributes.values().map(|(_, value)| value).chain([&entry.body]);
-    let is_missing_id = entry.group_id.is_none() || entry.deduplication_id.is_none();
     match () {
-        () if is_fifo && is_missing_id => Some("MissingParameter"),
+        () if is_fifo && (group.is_none() || deduplication.is_none()) => Some("MissingParameter"),
         () if is_fifo && entry.delay_seconds.is_some() => Some("InvalidParameterValue"),
-        () if !is_fifo && entry.deduplication_id.is_some() => Some("InvalidParameterValue"),
-        () if entry.attributes.len() > 10 => Some("InvalidParameterValue"),
+        () if !is_fifo && deduplication.is_some() => Some("InvalidParameterValue"),
+        () if ![group, deduplication].into_iter().flatten().all(is_fifo_id) => {
+            Some("InvalidParameterValue")
+        }
+        () if is_sqs && entry.attributes.len() > 10 => Some("InvalidParameterValue"),
+        () if !entry.attributes.keys().all(|name| is_attribute_name(name)) => {
+            Some("InvalidParameterValue")
+        }
         () if texts.clone().any(String::is_empty) => Some("InvalidParameterValue"),
-        () if texts.flat_map(|text| text.chars()).any(|c| !is_xml_char(c)) => {
+        () if !texts.flat_map(|text| text.chars()).all(is_xml_char) => {
             Some("InvalidMessageContents")
         }
         () => None,
     }
+}
+
+fn is_fifo_id(id: &str) -> bool {
+    (1..=128).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_graphic())
+}
+
+fn is_attribute_name(name: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    let lower = name.to_ascii_lowercase();
+    (1..=256).contains(&name.len())
+        && name.chars().all(allowed)
+        && !name.split('.').any(str::is_empty)
+        && !lower.starts_with("aws.")
+        && !lower.starts_with("amazon.")
 }
 
 fn is_xml_char(c: char) -> bool {

@@ -82,7 +82,7 @@ impl Answer {
     }
 }
 
-/// Holds answers back until the test opens it, and for good if the test drops it closed.
+/// Holds answers back until the test opens it; for good, if it never does.
 #[derive(Clone, Debug)]
 pub struct Gate(Arc<watch::Sender<bool>>);
 

@@ -11,41 +11,41 @@ use hyper::body::{Bytes, Incoming};
 use hyper::header::HeaderMap;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::{Answer, Broker, Protocol, Request, json, query};
 
 type Response = hyper::Response<Full<Bytes>>;
 
-/// A listening port and its connections; both are closed when it is dropped.
-pub(super) struct Server {
-    address: SocketAddr,
-    listening: JoinHandle<Infallible>,
+/// Takes an address, without listening on it: connections are refused.
+pub(super) fn bind(address: SocketAddr) -> TcpSocket {
+    let socket = TcpSocket::new_v4().expect("there is a free socket");
+    // Connections of before may linger on the same port.
+    socket.set_reuseaddr(true).expect("the option exists");
+    socket.bind(address).expect("the address is free");
+    socket
 }
 
-impl Server {
-    pub(super) async fn start(address: &str, broker: &Arc<Broker>) -> Self {
-        let listener = TcpListener::bind(address).await.expect("the address is free");
-        let address = listener.local_addr().expect("a bound socket has an address");
-        let listening = tokio::spawn(listen(listener, Arc::clone(broker)));
-        Self { address, listening }
-    }
+/// A listening port and its connections; both are closed when it is dropped.
+pub(super) struct Server(JoinHandle<Infallible>);
 
-    pub(super) fn address(&self) -> SocketAddr {
-        self.address
+impl Server {
+    pub(super) fn start(socket: TcpSocket, broker: &Arc<Broker>) -> Self {
+        let listener = socket.listen(1024).expect("the port is bound and ours");
+        Self(tokio::spawn(listen(listener, Arc::clone(broker))))
     }
 
     /// Closes the port and waits until it is closed.
     pub(super) async fn stop(mut self) {
-        self.listening.abort();
-        let _ = (&mut self.listening).await;
+        self.0.abort();
+        let _ = (&mut self.0).await;
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        self.listening.abort();
+        self.0.abort();
     }
 }
 

@@ -1,0 +1,19 @@
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: ## Install the tools that the demo needs
+	@infra/local/cargo-lambda
+
+.PHONY: up
+up: ## Start Postgres and LocalStack on this machine (PG_VERSION=14..18, STACK=docker)
+	@infra/local/up
+
+.PHONY: down
+down: ## Stop them (CLEAN=1 removes their data, CLEAN=all also what was installed)
+	@infra/local/down

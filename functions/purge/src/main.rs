@@ -1,0 +1,60 @@
+//! The purge function: a timer invokes it, and it deletes dispatched messages past their retention.
+//!
+//! Settings are read and the pool built once at cold start, without a connection to anything. The
+//! program has no publisher in it: it cannot send a message, not even by mistake.
+
+use std::time::{Instant, SystemTime};
+
+use lambda_runtime::{Context, Diagnostic, LambdaEvent, service_fn};
+use outbox_admin::{PurgeReport, purge_until};
+use outbox_lambda::{Program, Settings, logs};
+use outbox_store::{Schema, Store};
+use serde::{Deserialize, Deserializer};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> anyhow::Result<()> {
+    let settings = Settings::from_env(Program::Purge)?;
+    logs::init(&settings.logs, logs::Stream::Stdout);
+    let pool = outbox_lambda::pool(&settings.database)?;
+    let store = Store::new(pool, Schema::new(&settings.schema)?);
+
+    let handler = service_fn(|event: LambdaEvent<AnyEvent>| invoke(&store, &settings, event.context));
+    lambda_runtime::run(handler).await.map_err(anyhow::Error::from_boxed)
+}
+
+async fn invoke(store: &Store, settings: &Settings, context: Context) -> Result<PurgeReport, Diagnostic> {
+    let time_left = context.deadline().duration_since(SystemTime::now()).unwrap_or_default();
+    let time_to_purge = time_left.saturating_sub(settings.relay.policy.deadline_margin);
+    let until = Instant::now().checked_add(time_to_purge);
+    match purge_until(store, settings.purge.retention, settings.purge.batch_size, until).await {
+        Ok(report) => {
+            tracing::info!(
+                outbox.purged = report.purged,
+                outbox.drained = report.drained,
+                duration_ms = report.duration_ms,
+                "purge finished"
+            );
+            Ok(report)
+        }
+        Err(error) => Err(failure(settings, &error)),
+    }
+}
+
+/// What the invoker is told, and the log.
+fn failure(settings: &Settings, error: &outbox_store::Error) -> Diagnostic {
+    let (error_type, error_message) = match outbox_lambda::explain(&settings.database, error) {
+        Some(explained) => (explained.code().to_owned(), explained.to_string()),
+        None => (error.code().to_owned(), error.to_string()),
+    };
+    tracing::error!(error.r#type = error_type, error = error_message, "purge failed");
+    Diagnostic { error_type, error_message }
+}
+
+/// Any event starts a purge, an empty one too: nothing in it is looked at.
+struct AnyEvent;
+
+impl<'de> Deserialize<'de> for AnyEvent {
+    fn deserialize<D: Deserializer<'de>>(_: D) -> Result<Self, D::Error> {
+        Ok(Self)
+    }
+}

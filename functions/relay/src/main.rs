@@ -1,0 +1,98 @@
+//! The relay function: a timer invokes it, and each invocation is one run of the engine.
+//!
+//! Settings are read, and pool, publisher and engine built, once at cold start and without a connection
+//! to anything: a database that is down fails the invocation, never the start. A panic fails its own
+//! invocation only, for the runtime catches it; what that run had claimed waits for its lease.
+
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use lambda_runtime::{Context, Diagnostic, LambdaEvent, service_fn};
+use outbox_lambda::{Database, Program, Settings, logs};
+use outbox_publish::AwsPublisher;
+use outbox_relay::{Relay, RunReport};
+use outbox_store::{Schema, Store};
+use serde::{Deserialize, Deserializer};
+use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> anyhow::Result<()> {
+    let settings = Settings::from_env(Program::Relay)?;
+    logs::init(&settings.logs, logs::Stream::Stdout);
+    let function = Arc::new(Function::new(settings).await?);
+
+    let stopping = Arc::clone(&function);
+    lambda_runtime::spawn_graceful_shutdown_handler(|| async move { stopping.stop().await }).await;
+    let handler = service_fn(|event: LambdaEvent<AnyEvent>| function.invoke(event.context));
+    lambda_runtime::run(handler).await.map_err(anyhow::Error::from_boxed)
+}
+
+/// What invocations share for as long as the container lives.
+struct Function {
+    relay: Relay<AwsPublisher>,
+    enabled: bool,
+    database: Database,
+    stop: CancellationToken,
+    running: Mutex<()>,
+}
+
+impl Function {
+    async fn new(settings: Settings) -> anyhow::Result<Self> {
+        let pool = outbox_lambda::pool(&settings.database)?;
+        let store = Store::new(pool, Schema::new(settings.schema)?);
+        let publisher = AwsPublisher::new(&outbox_lambda::aws_config().await);
+        let outbox_lambda::settings::Relay { destinations, policy, enabled } = settings.relay;
+        let relay = Relay::new(store, publisher, destinations, policy, claimed_by());
+        let (stop, running) = (CancellationToken::new(), Mutex::new(()));
+        Ok(Self { relay, enabled, database: settings.database, stop, running })
+    }
+
+    async fn invoke(&self, context: Context) -> Result<RunReport, Diagnostic> {
+        if !self.enabled {
+            tracing::info!("run skipped, because OUTBOX_ENABLED is false");
+            return Ok(RunReport::default());
+        }
+        let _running = self.running.lock().await;
+        let time_left = context.deadline().duration_since(SystemTime::now()).unwrap_or_default();
+        let deadline = Instant::now().checked_add(time_left);
+        self.relay.run(deadline, &self.stop).await.map_err(|error| self.failure(&error))
+    }
+
+    /// What the invoker is told, and the log.
+    fn failure(&self, error: &outbox_relay::Error) -> Diagnostic {
+        let (error_type, error_message) = match outbox_lambda::explain(&self.database, error) {
+            Some(explained) => (explained.code().to_owned(), explained.to_string()),
+            None => (error.store().code().to_owned(), error.to_string()),
+        };
+        tracing::error!(error.r#type = error_type, error = error_message, "run failed");
+        Diagnostic { error_type, error_message }
+    }
+
+    /// Lets a run in flight mark what it has sent and hand back the rest.
+    async fn stop(&self) {
+        self.stop.cancel();
+        drop(self.running.lock().await);
+    }
+}
+
+/// Any event starts a run, an empty one too: nothing in it is looked at.
+struct AnyEvent;
+
+impl<'de> Deserialize<'de> for AnyEvent {
+    fn deserialize<D: Deserializer<'de>>(_: D) -> Result<Self, D::Error> {
+        Ok(Self)
+    }
+}
+
+/// What people see on claimed rows: `relay/1f3a9c2e`, with the container's part of its log stream's name.
+fn claimed_by() -> String {
+    let function = std::env::var("AWS_LAMBDA_FUNCTION_NAME").unwrap_or_else(|_| "relay".to_owned());
+    let log_stream = std::env::var("AWS_LAMBDA_LOG_STREAM_NAME").unwrap_or_default();
+    let container: String = match log_stream.rsplit(['/', ']']).next() {
+        Some(name) if !name.is_empty() => name.chars().take(8).collect(),
+        _ => std::process::id().to_string(),
+    };
+    let function: String = function.chars().take(31).collect();
+    format!("{function}/{container}")
+}

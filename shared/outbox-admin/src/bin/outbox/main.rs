@@ -1,0 +1,48 @@
+//! The program `outbox`: the operator's verbs on a command line.
+//!
+//! The database and everything else come from the same settings as the functions'. An answer goes to
+//! standard output in the form asked for, everything else to standard error. However it ends, it ends
+//! with one of four exit codes, and an error is one sentence.
+
+mod args;
+mod context;
+mod enqueue;
+mod exit;
+mod migrate;
+mod ndjson;
+mod output;
+mod purge;
+mod redrive;
+mod relay;
+mod status;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Args, Verb};
+use crate::exit::{Exit, Failure};
+use crate::output::Output;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    let Args { output, verb } = Args::parse();
+    match carry_out(verb, Output::new(output)).await {
+        Ok(exit) => exit.into(),
+        Err(failure) => {
+            failure.tell();
+            failure.exit.into()
+        }
+    }
+}
+
+async fn carry_out(verb: Verb, output: Output) -> Result<Exit, Failure> {
+    match verb {
+        Verb::Migrate(args) => migrate::run(&args, output).await,
+        Verb::Enqueue(args) => enqueue::run(args, output).await,
+        Verb::Relay(args) => relay::run(&args, output).await,
+        Verb::Purge => purge::run(output).await,
+        Verb::Status => status::run(output).await,
+        Verb::Redrive(args) => redrive::run(args, output).await,
+    }
+}

@@ -1,0 +1,19 @@
+//! The operator's verbs: what is waiting, what is dead, and what is to be done about it.
+//!
+//! A [`Command`] goes in and a [`Reply`] comes out, both of them plain JSON, so that the admin function
+//! and the command line `outbox` know the same verbs by the same names. Start at [`execute`].
+//!
+//! The library sends nothing: without the feature `cli` it does not even know a publisher, and so
+//! neither do the functions that use it.
+
+mod command;
+mod error;
+mod purge;
+mod redrive;
+mod status;
+
+pub use command::{Command, Reply, execute};
+pub use error::Error;
+pub use purge::{PurgeReport, purge_until};
+pub use redrive::{Redrive, Redriven};
+pub use status::{OLDEST_DUE_LIMIT_SECONDS, Status, status};

@@ -1,0 +1,56 @@
+//! Status: how much waits where, and whether anybody has to look.
+
+use outbox_store::{Backlog, Store};
+use serde::Serialize;
+
+use crate::error::Error;
+
+/// A due message is published within seconds; one that waits for minutes means that no relay runs, or that
+/// its destination does not take it.
+pub const OLDEST_DUE_LIMIT_SECONDS: f64 = 300.0;
+
+/// The backlog of every destination that has one, and its sum.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Status {
+    /// Whether nobody has to look: nothing is dead, and nothing has been due for more than five minutes.
+    pub healthy: bool,
+    /// Messages that a relay may claim now.
+    pub due: i64,
+    /// Messages that wait for their time, retries included.
+    pub scheduled: i64,
+    /// Messages that a relay holds.
+    pub claimed: i64,
+    /// Messages that wait for a person.
+    pub dead: i64,
+    /// How long the oldest due message has been due, in seconds.
+    pub oldest_due_seconds: f64,
+    /// The same for each destination, by name.
+    pub destinations: Vec<Backlog>,
+}
+
+/// Counts the backlog.
+///
+/// # Errors
+/// [`Error::Store`].
+pub async fn status(store: &Store) -> Result<Status, Error> {
+    store.check_version().await?;
+    Ok(Status::from(store.backlog().await?))
+}
+
+impl From<Vec<Backlog>> for Status {
+    fn from(destinations: Vec<Backlog>) -> Self {
+        let sum = |count: fn(&Backlog) -> i64| destinations.iter().map(count).sum::<i64>();
+        let dead = sum(|backlog| backlog.dead);
+        let oldest_due_seconds =
+            destinations.iter().map(|backlog| backlog.oldest_due_seconds).fold(0.0, f64::max);
+        Self {
+            healthy: dead == 0 && oldest_due_seconds <= OLDEST_DUE_LIMIT_SECONDS,
+            due: sum(|backlog| backlog.due),
+            scheduled: sum(|backlog| backlog.scheduled),
+            claimed: sum(|backlog| backlog.claimed),
+            dead,
+            oldest_due_seconds,
+            destinations,
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Turns what a driver says into one sentence for a person: what happened, and what to check.
+
+use std::error::Error as StdError;
+use std::io;
+
+use deadpool_postgres::{PoolError, TimeoutType};
+use rustls::CertificateError;
+use tokio_postgres::error::{DbError, SqlState};
+
+use crate::error::Error;
+use crate::settings::Database;
+
+/// What an error says about the connection, if it says anything: it or any of its sources may be the
+/// driver's or the pool's. `None` if the database was reached and the statement itself failed.
+pub fn explain(database: &Database, error: &(dyn StdError + 'static)) -> Option<Error> {
+    chain(error).find_map(|error| {
+        if let Some(error) = error.downcast_ref::<PoolError>() {
+            of_pool(database, error)
+        } else {
+            error
+                .downcast_ref::<tokio_postgres::Error>()
+                .and_then(|error| of_driver(database, error))
+        }
+    })
+}
+
+/// The same for a connection that could not be opened, which is always about the connection.
+pub(crate) fn explain_failure(database: &Database, error: &tokio_postgres::Error) -> Error {
+    of_driver(database, error).unwrap_or_else(|| unreachable(database, with_sources(error)))
+}
+
+/// The time to open a connection ran out.
+pub(crate) fn no_answer(database: &Database) -> Error {
+    let seconds = database.connect_timeout.as_secs();
+    unreachable(
+        database,
+        format!("no answer within {seconds} s; check host, port, security groups and routes"),
+    )
+}
+
+fn of_pool(database: &Database, error: &PoolError) -> Option<Error> {
+    match error {
+        PoolError::Timeout(TimeoutType::Create) => Some(no_answer(database)),
+        PoolError::Timeout(_) => {
+            Some(busy(database, "all connections of this program are in use".to_owned()))
+        }
+        PoolError::Closed => Some(busy(database, "this program is shutting down".to_owned())),
+        // The driver's own error is the source, and the next one of the chain.
+        _ => None,
+    }
+}
+
+fn of_driver(database: &Database, error: &tokio_postgres::Error) -> Option<Error> {
+    if let Some(answer) = error.as_db_error() {
+        return of_answer(database, answer);
+    }
+    if error.is_closed() {
+        return Some(unreachable(database, "the connection was lost".to_owned()));
+    }
+    let cause = error.source()?;
+    if let Some(cause) = cause.downcast_ref::<io::Error>() {
+        return Some(of_network(database, cause));
+    }
+    match cause.to_string().as_str() {
+        "server does not support TLS" => Some(tls(
+            database,
+            "the server does not offer TLS; switch it on there, or set \
+             OUTBOX_DATABASE_SSLMODE=disable where nobody else is on the wire"
+                .to_owned(),
+        )),
+        "password missing" => Some(sign_in(
+            database,
+            "it asks for a password and none is set; set OUTBOX_DATABASE_PASSWORD".to_owned(),
+        )),
+        _ => None,
+    }
+}
+
+/// The server's own answer, by its SQLSTATE. Its message is shown, its detail is not: that may quote
+/// a row.
+fn of_answer(database: &Database, answer: &DbError) -> Option<Error> {
+    let state = answer.code();
+    let said = format!("{} (SQLSTATE {})", answer.message(), state.code());
+    let is_fatal = answer.severity() == "FATAL";
+    Some(if *state == SqlState::INVALID_PASSWORD {
+        sign_in(database, format!("{said}; check the user and the password"))
+    } else if state.code().starts_with("28") {
+        sign_in(
+            database,
+            format!("{said}; check pg_hba.conf, OUTBOX_DATABASE_SSLMODE and the user"),
+        )
+    } else if *state == SqlState::INVALID_CATALOG_NAME {
+        sign_in(database, format!("{said}; check the name of the database"))
+    } else if *state == SqlState::INSUFFICIENT_PRIVILEGE && is_fatal {
+        sign_in(database, format!("{said}; grant CONNECT on the database to the role"))
+    } else if *state == SqlState::TOO_MANY_CONNECTIONS {
+        busy(database, format!("{said}; fewer functions at once, or a higher max_connections"))
+    } else if state.code().starts_with("57P") || state.code().starts_with("53") {
+        busy(database, said)
+    } else if *state == SqlState::READ_ONLY_SQL_TRANSACTION {
+        busy(database, format!("{said}; a replica, or a failover under way"))
+    } else if state.code().starts_with("08") {
+        unreachable(database, said)
+    } else {
+        return None;
+    })
+}
+
+fn of_network(database: &Database, error: &io::Error) -> Error {
+    if let Some(error) = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+        return of_tls(database, error);
+    }
+    let advice = match error.kind() {
+        io::ErrorKind::ConnectionRefused => "nothing listens there; check host and port",
+        io::ErrorKind::TimedOut => "no answer; check host, port, security groups and routes",
+        io::ErrorKind::NotFound => "no such socket; check host and port",
+        io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof => {
+            "the other side closed the connection; check that it is Postgres"
+        }
+        _ => "check host and port",
+    };
+    unreachable(database, format!("{error}; {advice}"))
+}
+
+fn of_tls(database: &Database, error: &rustls::Error) -> Error {
+    use CertificateError::{NotValidForName, NotValidForNameContext, UnknownIssuer};
+    let advice = match error {
+        rustls::Error::InvalidCertificate(UnknownIssuer) => {
+            "no trusted authority has signed the server's certificate; set OUTBOX_DATABASE_CA_FILE \
+             to the file of the one that did"
+        }
+        rustls::Error::InvalidCertificate(NotValidForName | NotValidForNameContext { .. }) => {
+            "the server's certificate is for another host name; connect by a name that it is for"
+        }
+        _ => "check the server's certificate",
+    };
+    tls(database, format!("{advice} ({error})"))
+}
+
+fn with_sources(error: &(dyn StdError + 'static)) -> String {
+    chain(error).map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
+/// An error, its source, the source's source, and so on.
+fn chain<'a>(
+    error: &'a (dyn StdError + 'static),
+) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    std::iter::successors(Some(error), |&error| error.source())
+}
+
+fn unreachable(database: &Database, problem: String) -> Error {
+    Error::Unreachable { database: database.to_string(), problem }
+}
+
+fn tls(database: &Database, problem: String) -> Error {
+    Error::Tls { database: database.to_string(), problem }
+}
+
+fn sign_in(database: &Database, problem: String) -> Error {
+    Error::SignIn { database: database.to_string(), problem }
+}
+
+fn busy(database: &Database, problem: String) -> Error {
+    Error::Busy { database: database.to_string(), problem }
+}

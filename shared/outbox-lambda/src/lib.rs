@@ -1,0 +1,23 @@
+//! What every program of the relay does first: read its settings, reach the database, set up logs.
+//!
+//! A program reads [`Settings`] once, starts its logs with [`logs::init`], builds a [`pool`] (which
+//! touches no network: a database that is down must not fail a cold start) and asks [`aws_config`] for
+//! region, endpoints and credentials. When a run then fails, [`explain`] turns what a driver said
+//! into one sentence for a person.
+//!
+//! Nothing here prints a password or a connection URL, at any log level: not in a message, not in an
+//! error's text or source, not in a `Debug` form.
+
+mod aws;
+mod database;
+mod error;
+mod explain;
+pub mod logs;
+pub mod settings;
+mod tls;
+
+pub use aws::aws_config;
+pub use database::{connect, pool};
+pub use error::Error;
+pub use explain::explain;
+pub use settings::{Database, Program, Settings, SettingsError};

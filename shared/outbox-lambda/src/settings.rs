@@ -1,0 +1,168 @@
+//! The settings of every program, read once from the environment.
+//!
+//! Whatever is wrong with them is reported together, one line a problem, so that a deployment is
+//! put right in one go. A variable that is set to nothing counts as not set: templates have no other
+//! way to leave one out. A misspelt `OUTBOX_…` variable is refused, because the default would be used
+//! in its stead and nobody would notice.
+
+mod database;
+mod database_url;
+mod reader;
+mod relay;
+mod setting;
+mod table;
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use tracing::level_filters::LevelFilter;
+
+pub use database::Database;
+pub use reader::SettingsError;
+pub use relay::Relay;
+pub use setting::{Allowed, Setting, WhenUnset};
+
+pub(crate) use database::Security;
+use reader::Reader;
+
+/// All settings there are, in the order of `.env.example`: for documents and the tests that check them.
+pub fn all() -> &'static [&'static Setting] {
+    table::ALL
+}
+
+/// What a program has to know about its surroundings.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The database, and how to sign in.
+    pub database: Database,
+    /// The schema of the outbox tables and functions.
+    pub schema: String,
+    /// Settings of the relay.
+    pub relay: Relay,
+    /// Settings of the purge.
+    pub purge: Purge,
+    /// What is logged, and how.
+    pub logs: Logs,
+}
+
+/// The program that starts; it decides what must be given, and what the server sees as the session's
+/// `application_name`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// Publishes messages, in a function or from the command line; needs destinations.
+    Relay,
+    /// Deletes dispatched messages past their retention.
+    Purge,
+    /// Answers an operator inside the network.
+    Admin,
+    /// The operator's command line.
+    CommandLine,
+}
+
+impl Program {
+    /// The program's name, in lower case.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Relay => "relay",
+            Self::Purge => "purge",
+            Self::Admin => "admin",
+            Self::CommandLine => "cli",
+        }
+    }
+}
+
+/// Settings of the purge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Purge {
+    /// How long a dispatched message is kept.
+    pub retention: Duration,
+    /// Most messages of one statement.
+    pub batch_size: u32,
+}
+
+/// What is logged, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Logs {
+    /// Least severity that the relay's own code logs.
+    pub level: LevelFilter,
+    /// Form of a line.
+    pub format: LogFormat,
+}
+
+/// Form of a log line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    /// One JSON object a line, for log stores.
+    Json,
+    /// Plain text, for people.
+    Text,
+}
+
+impl Settings {
+    /// Reads the process's environment.
+    ///
+    /// # Errors
+    /// [`SettingsError`] lists every problem, one line each, and shows no secret.
+    pub fn from_env(program: Program) -> Result<Self, SettingsError> {
+        Self::from_vars(program, std::env::vars_os())
+    }
+
+    /// Reads these variables; of two with the same name, the later one counts.
+    ///
+    /// # Errors
+    /// [`SettingsError`] lists every problem, one line each, and shows no secret.
+    pub fn from_vars<N, V>(
+        program: Program,
+        vars: impl IntoIterator<Item = (N, V)>,
+    ) -> Result<Self, SettingsError>
+    where
+        N: Into<OsString>,
+        V: Into<OsString>,
+    {
+        let mut reader = Reader::new(vars);
+        let settings = Self {
+            database: Database::read(&mut reader, program),
+            schema: schema(&mut reader),
+            relay: Relay::read(&mut reader, program),
+            purge: purge(&mut reader),
+            logs: logs(&mut reader),
+        };
+        reader.finish()?;
+        Ok(settings)
+    }
+}
+
+/// The name is only measured here; the store quotes it, whatever it is.
+fn schema(reader: &mut Reader) -> String {
+    let schema = reader.text_or_default(&table::SCHEMA).to_owned();
+    if schema.len() > 63 {
+        reader.refuse(&table::SCHEMA, "is longer than Postgres takes");
+    }
+    schema
+}
+
+fn purge(reader: &mut Reader) -> Purge {
+    Purge {
+        retention: Duration::from_hours(reader.whole(&table::RETENTION).into()),
+        batch_size: reader.whole(&table::PURGE_BATCH_SIZE),
+    }
+}
+
+fn logs(reader: &mut Reader) -> Logs {
+    Logs {
+        level: match reader.word(&table::LOG_LEVEL) {
+            "error" => LevelFilter::ERROR,
+            "warn" => LevelFilter::WARN,
+            "debug" => LevelFilter::DEBUG,
+            "trace" => LevelFilter::TRACE,
+            _ => LevelFilter::INFO,
+        },
+        format: match reader.word(&table::LOG_FORMAT) {
+            "text" => LogFormat::Text,
+            _ => LogFormat::Json,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests;

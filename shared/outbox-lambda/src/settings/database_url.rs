@@ -1,0 +1,106 @@
+//! Reads a connection URL: the driver's own syntax, and the TLS options that it does not know.
+//!
+//! Nothing of the URL is repeated in a problem. Where a password holds a character that should have
+//! been escaped, pieces of it turn up as host, port or option.
+
+use std::error::Error as _;
+use std::path::PathBuf;
+
+use tokio_postgres::Config;
+use tokio_postgres::config::Host;
+use url::form_urlencoded;
+
+/// What a URL says.
+#[derive(Default)]
+pub(super) struct DatabaseUrl {
+    pub(super) connection: Config,
+    pub(super) sslmode: Option<String>,
+    pub(super) ca_file: Option<PathBuf>,
+}
+
+/// Reads `postgres://USER:PASSWORD@HOST:PORT/NAME?OPTIONS`.
+pub(super) fn parse(url: &str) -> Result<DatabaseUrl, String> {
+    let url = url.trim();
+    if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
+        return Err("does not begin with postgres://".to_owned());
+    }
+    if url.matches('@').count() > 1 {
+        return Err("has more than one @; inside a user or password it is written %40".to_owned());
+    }
+    let (url, tls_options) = take_tls_options(url);
+    let connection: Config = url.parse().map_err(|error| what_the_driver_says(&error))?;
+    check_complete(&connection)?;
+    let (sslmode, ca_file) = read_tls_options(tls_options)?;
+    Ok(DatabaseUrl { connection, sslmode, ca_file })
+}
+
+/// The URL without the options that the driver refuses or reads its own way, and those options.
+fn take_tls_options(url: &str) -> (String, Vec<&str>) {
+    // A password may hold a ?, so the options begin behind the @.
+    let credentials_end = url.find('@').unwrap_or(0);
+    let Some(options_start) = url[credentials_end..].find('?').map(|at| credentials_end + at)
+    else {
+        return (url.to_owned(), Vec::new());
+    };
+    let (head, options) = (&url[..options_start], &url[options_start + 1..]);
+    let is_ours =
+        |option: &&str| option.starts_with("sslmode=") || option.starts_with("sslrootcert=");
+    let (ours, rest): (Vec<_>, Vec<_>) = options.split('&').partition(is_ours);
+    (format!("{head}?{}", rest.join("&")), ours)
+}
+
+fn read_tls_options(options: Vec<&str>) -> Result<(Option<String>, Option<PathBuf>), String> {
+    let (mut sslmode, mut ca_file) = (None, None);
+    for option in options {
+        // A plus is a plus here, other than in a form.
+        let option = option.replace('+', "%2B");
+        let Some((name, value)) = form_urlencoded::parse(option.as_bytes()).next() else {
+            continue;
+        };
+        match (&*name, &*value) {
+            ("sslmode", "disable" | "require" | "verify-full") => {
+                sslmode = Some(value.into_owned())
+            }
+            ("sslmode", "allow" | "prefer" | "verify-ca") => {
+                return Err(format!(
+                    "asks for sslmode={value}, which would do without encryption or verification; \
+                     sslmode is disable, require or verify-full"
+                ));
+            }
+            ("sslmode", _) => {
+                return Err("has an sslmode other than disable, require and verify-full".to_owned());
+            }
+            // libpq's word for the system's own authorities.
+            (_, "system" | "") => {}
+            (_, path) => ca_file = Some(PathBuf::from(path)),
+        }
+    }
+    Ok((sslmode, ca_file))
+}
+
+/// The driver would fill the gaps from the operating system's user, and fail at the first connection.
+fn check_complete(connection: &Config) -> Result<(), String> {
+    let has_no_host = connection.get_hosts().is_empty()
+        || connection.get_hosts().contains(&Host::Tcp(String::new()));
+    let missing = if connection.get_user().is_none_or(str::is_empty) {
+        "user"
+    } else if has_no_host {
+        "host"
+    } else if connection.get_dbname().is_none_or(str::is_empty) {
+        "database"
+    } else {
+        return Ok(());
+    };
+    Err(format!("names no {missing}"))
+}
+
+fn what_the_driver_says(error: &tokio_postgres::Error) -> String {
+    match error.source().map(ToString::to_string) {
+        // Names one of the driver's own options, never a piece of the URL.
+        Some(problem) if problem.starts_with("invalid value") => format!("has an {problem}"),
+        Some(problem) if problem.starts_with("unknown option") => {
+            "has an option that is not supported".to_owned()
+        }
+        _ => "is not a URL that the driver understands".to_owned(),
+    }
+}

@@ -1,0 +1,43 @@
+//! TLS to the database: certificate and host name are verified, always.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, RootCertStore, crypto};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use crate::error::Error;
+use crate::settings::Security;
+
+/// What the driver needs to speak TLS, if this database is to be spoken to so.
+pub(crate) fn connector(security: &Security) -> Result<MakeRustlsConnect, Error> {
+    let roots = match security {
+        Security::Plain => RootCertStore::empty(),
+        Security::Verified { ca_file: None } => {
+            RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() }
+        }
+        Security::Verified { ca_file: Some(path) } => read_roots(path)?,
+    };
+    // The provider is named here, so that no program has to install one for the whole process first.
+    let config =
+        ClientConfig::builder_with_provider(Arc::new(crypto::aws_lc_rs::default_provider()))
+            .with_safe_default_protocol_versions()
+            .expect("aws-lc-rs has the cipher suites of TLS 1.2 and 1.3")
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+    Ok(MakeRustlsConnect::new(config))
+}
+
+/// The file's authorities, and no others: whoever names his own does not want the web's.
+fn read_roots(path: &Path) -> Result<RootCertStore, Error> {
+    let refuse = |problem: String| Error::CaFile { path: path.to_owned(), problem };
+    let pem = std::fs::read(path).map_err(|error| refuse(error.to_string()))?;
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(&pem) {
+        let certificate = certificate.map_err(|error| refuse(error.to_string()))?;
+        roots.add(certificate).map_err(|error| refuse(error.to_string()))?;
+    }
+    if roots.is_empty() { Err(refuse("it holds no certificate".to_owned())) } else { Ok(roots) }
+}
