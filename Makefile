@@ -17,3 +17,17 @@ up: ## Start Postgres and LocalStack on this machine (PG_VERSION=14..18, STACK=d
 .PHONY: down
 down: ## Stop them (CLEAN=1 removes their data, CLEAN=all also what was installed)
 	@infra/local/down
+
+.PHONY: check
+check: ## Formatting, lints, documentation and layering; warnings are errors
+	@cargo fmt --all --check
+	@cargo clippy --workspace --all-targets -- --deny warnings
+	@RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps --document-private-items
+	@cargo nextest run --workspace --no-tests fail layering
+
+.PHONY: test
+test: ## All tests, against a real Postgres and LocalStack (PG_VERSION=14..18)
+	@infra/local/up
+	@cargo build --workspace --all-targets
+	@cargo nextest run --workspace --no-fail-fast
+	@cargo test --workspace --doc

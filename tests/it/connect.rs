@@ -19,6 +19,9 @@ mod server;
 /// The password of every connection that is to fail. It must not turn up anywhere.
 const PASSWORD: &str = "kEeP-tHiS-tO-yOuRsElF";
 
+const MODE: &str = "OUTBOX_DATABASE_SSLMODE";
+const CA_FILE: &str = "OUTBOX_DATABASE_CA_FILE";
+
 /// The sessions in a test's database that are not the test's own.
 const SESSIONS: &str = "FROM pg_stat_activity
     WHERE datname = current_database() AND application_name = 'outbox-purge'";
@@ -92,7 +95,7 @@ async fn a_server_of_an_own_authority_is_trusted_with_its_file() {
         let authority = Authority::new();
         let server = Server::start(&authority, &authority.certify("localhost", algorithm)).await;
         let url = format!("{}?channel_binding=require", server.url("localhost"));
-        let database = database(&url, &[("OUTBOX_DATABASE_CA_FILE", &server.ca_file())]);
+        let database = database(&url, &[(CA_FILE, &server.ca_file())]);
         let sql = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
         let alone = connect(&database).await.unwrap();
         assert!(alone.query_one(sql, &[]).await.unwrap().get::<_, bool>(0));
@@ -108,7 +111,7 @@ async fn a_server_of_an_own_authority_is_refused_without_its_file() {
     let certificate = authority.certify("localhost", &rcgen::PKCS_ECDSA_P256_SHA256);
     let server = Server::start(&authority, &certificate).await;
     for mode in ["require", "verify-full"] {
-        let error = failure(&server.url("localhost"), &[("OUTBOX_DATABASE_SSLMODE", mode)]).await;
+        let error = failure(&server.url("localhost"), &[(MODE, mode)]).await;
         assert_eq!(error.code(), "database_tls");
         let text = error.to_string();
         assert!(text.contains("certificate") && text.contains("OUTBOX_DATABASE_CA_FILE"), "{text}");
@@ -125,8 +128,7 @@ async fn a_certificate_for_another_host_is_refused() {
     let authority = Authority::new();
     let certificate = authority.certify("db.example.com", &rcgen::PKCS_ECDSA_P256_SHA256);
     let server = Server::start(&authority, &certificate).await;
-    let error =
-        failure(&server.url("localhost"), &[("OUTBOX_DATABASE_CA_FILE", &server.ca_file())]).await;
+    let error = failure(&server.url("localhost"), &[(CA_FILE, &server.ca_file())]).await;
     assert_eq!(error.code(), "database_tls");
     let text = error.to_string();
     assert!(text.contains("localhost") && text.contains("db.example.com"), "{text}");
@@ -143,7 +145,7 @@ async fn a_server_without_tls_is_refused_where_tls_is_demanded() {
             stream.write_all(b"N").await.unwrap();
         }
     });
-    let error = failure(&url, &[("OUTBOX_DATABASE_SSLMODE", "require")]).await;
+    let error = failure(&url, &[(MODE, "require")]).await;
     assert_eq!(error.code(), "database_tls");
     assert!(error.to_string().contains("does not offer TLS"), "{error}");
 }
@@ -173,8 +175,9 @@ async fn an_address_that_never_answers_fails_within_the_connect_timeout() {
     let two = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let hosts = format!("{},{}", one.local_addr().unwrap(), two.local_addr().unwrap());
     let url = format!("postgres://u:{PASSWORD}@{hosts}/shop");
-    for mode in ["disable", "verify-full"] {
-        let error = failure(&url, &[("OUTBOX_DATABASE_SSLMODE", mode)]).await;
+    let (plain, tls) = ([(MODE, "disable")], [(MODE, "verify-full")]);
+    let (plain, tls) = tokio::join!(failure(&url, &plain), failure(&url, &tls));
+    for error in [plain, tls] {
         assert_eq!(error.code(), "database_unreachable");
         let text = error.to_string();
         assert!(text.contains(&hosts) && text.contains("no answer within 5 s"), "{text}");

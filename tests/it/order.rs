@@ -100,7 +100,7 @@ async fn a_failed_message_holds_back_its_own_group_only() {
     let db = Database::fresh().await;
     db.insert(3, "'orders'", "'g'").await;
     db.insert(3, "'orders'", "'h' || i").await;
-    let endpoint = Endpoint::start().await;
+    let endpoint = Endpoint::start();
     let fails = std::sync::atomic::AtomicU32::new(2);
     endpoint.answer_always(move |request| {
         let first = request

@@ -102,6 +102,18 @@ async fn each_statement_uses_the_indexes_that_its_file_names() {
 }
 
 async fn plan(db: &Database, name: &str, arguments: &str) -> String {
+    let given = if arguments.is_empty() { String::new() } else { format!("({arguments})") };
+    let rows = explain(db, name, &given, "").await;
+    rows.iter().map(|row| row.get::<_, String>(0)).collect::<Vec<_>>().join("\n")
+}
+
+/// Explains a statement of the store as it is run, in a guarded transaction.
+async fn explain(
+    db: &Database,
+    name: &str,
+    arguments: &str,
+    options: &str,
+) -> Vec<tokio_postgres::Row> {
     let query = queries::ALL.iter().find(|query| query.name == name).unwrap();
     // An array type's own name is that of its element with an underscore before it.
     let types = query.params.iter().map(|t| match t.name().strip_prefix('_') {
@@ -109,12 +121,45 @@ async fn plan(db: &Database, name: &str, arguments: &str) -> String {
         None => t.name().to_owned(),
     });
     let types: Vec<String> = types.collect();
-    let sql = query.render(&Schema::default());
     let declared = if types.is_empty() { String::new() } else { format!("({})", types.join(", ")) };
-    let given = if arguments.is_empty() { String::new() } else { format!("({arguments})") };
+    let sql = query.render(&Schema::default());
     let client = db.connect().await;
     client.batch_execute(&format!("PREPARE q{declared} AS {sql}")).await.unwrap();
-    client.batch_execute(outbox_store::queries::BEGIN_GUARDED).await.unwrap();
-    let rows = client.query(&format!("EXPLAIN EXECUTE q{given}"), &[]).await.unwrap();
-    rows.iter().map(|row| row.get::<_, String>(0)).collect::<Vec<_>>().join("\n")
+    client.batch_execute(queries::BEGIN_GUARDED).await.unwrap();
+    let rows = client.query(&format!("EXPLAIN {options} EXECUTE q{arguments}"), &[]).await.unwrap();
+    client.batch_execute("COMMIT").await.unwrap();
+    rows
+}
+
+/// What a message costs in WAL: the figures of docs/adr/0003, each with a tenth for what varies.
+#[tokio::test]
+async fn a_message_costs_no_more_wal_than_the_layout_was_chosen_for() {
+    let db = Database::fresh().await;
+    let insert = "EXPLAIN (ANALYZE, WAL)
+        INSERT INTO outbox.message (destination, message_type, payload)
+        SELECT 'orders', 'order.placed.v1', repeat('x', 288) FROM generate_series(1, 500)";
+    let inserted = wal_bytes(&db.client.query(insert, &[]).await.unwrap()) / 500;
+
+    let token = "'6f1c9f0e-0b1f-4c55-9d59-0f6d1a2b3c4d'";
+    let arguments = format!("(ARRAY['orders'], ARRAY[500], {token}, 'relay/1f3a9c2e', 120000)");
+    let claimed = wal_bytes(&explain(&db, "claim", &arguments, "(ANALYZE, WAL)").await) / 500;
+    assert_eq!(db.count("claimed").await, 500);
+
+    let literals = "SELECT quote_literal(array_agg(id ORDER BY id)) || ', ' ||
+                           quote_literal(array_agg(gen_random_uuid())) FROM outbox.message";
+    let arguments = format!("({token}, {})", db.value::<String>(literals).await);
+    let marked =
+        wal_bytes(&explain(&db, "mark_dispatched", &arguments, "(ANALYZE, WAL)").await) / 500;
+    assert_eq!(db.count("dispatched").await, 500);
+
+    let per_message = [inserted, claimed, marked];
+    let allowed = [679, 173, 349].map(|bytes| bytes + bytes / 10);
+    assert!(per_message.iter().zip(allowed).all(|(&bytes, most)| bytes <= most), "{per_message:?}");
+}
+
+/// The bytes of the top node, which include those below it.
+fn wal_bytes(explained: &[tokio_postgres::Row]) -> u64 {
+    let lines = explained.iter().map(|row| row.get::<_, String>(0));
+    let wal = lines.filter_map(|line| line.split("bytes=").nth(1).map(str::to_owned));
+    wal.map(|bytes| bytes.trim().parse::<u64>().unwrap()).max().unwrap()
 }

@@ -16,7 +16,7 @@ fn relay_to(db: &Database, endpoint: &Endpoint) -> Relay<AwsPublisher> {
 #[tokio::test]
 async fn a_run_publishes_everything_that_is_due_and_reports_it() {
     let db = Database::fresh().await;
-    let endpoint = Endpoint::start().await;
+    let endpoint = Endpoint::start();
     db.pending(1_234).await;
     let report = relay_to(&db, &endpoint).run(None, &CancellationToken::new()).await.unwrap();
 
@@ -33,7 +33,7 @@ async fn a_run_publishes_everything_that_is_due_and_reports_it() {
 #[tokio::test]
 async fn with_nothing_to_do_no_request_is_made() {
     let db = Database::fresh().await;
-    let endpoint = Endpoint::start().await;
+    let endpoint = Endpoint::start();
     db.pending(1).await;
     db.run("UPDATE outbox.message SET available_at = now() + interval '1 hour'").await;
     let report = relay_to(&db, &endpoint).run(None, &CancellationToken::new()).await.unwrap();
@@ -46,7 +46,7 @@ async fn with_nothing_to_do_no_request_is_made() {
 #[tokio::test]
 async fn of_seven_successes_and_three_failures_only_the_three_are_retried() {
     let db = Database::fresh().await;
-    let endpoint = Endpoint::start().await;
+    let endpoint = Endpoint::start();
     let ids = db.pending(10).await;
     endpoint.answer_next([Answer::fail(["1", "4", "9"], "InternalError")]);
     let report = relay_to(&db, &endpoint).run(None, &CancellationToken::new()).await.unwrap();
@@ -66,7 +66,7 @@ async fn of_seven_successes_and_three_failures_only_the_three_are_retried() {
 #[tokio::test]
 async fn a_success_that_lists_nothing_marks_nothing_dispatched() {
     let db = Database::fresh().await;
-    let endpoint = Endpoint::start().await;
+    let endpoint = Endpoint::start();
     db.pending(5).await;
     endpoint.answer_next([Answer::raw(200, "{}")]);
     let report = relay_to(&db, &endpoint).run(None, &CancellationToken::new()).await.unwrap();
@@ -78,7 +78,7 @@ async fn a_success_that_lists_nothing_marks_nothing_dispatched() {
 #[tokio::test]
 async fn a_message_without_a_route_is_dead_at_once_and_its_neighbours_are_not() {
     let db = Database::fresh().await;
-    let endpoint = Endpoint::start().await;
+    let endpoint = Endpoint::start();
     db.insert(10, "CASE WHEN i = 4 THEN 'nowhere' ELSE 'orders' END", "NULL").await;
     let report = relay_to(&db, &endpoint).run(None, &CancellationToken::new()).await.unwrap();
     assert_eq!((report.dispatched, report.dead), (9, 1));
@@ -93,7 +93,7 @@ async fn a_message_without_a_route_is_dead_at_once_and_its_neighbours_are_not() 
 #[tokio::test]
 async fn a_message_that_can_never_be_sent_is_dead_alone() {
     let db = Database::fresh().await;
-    let endpoint = Endpoint::start().await;
+    let endpoint = Endpoint::start();
     let bodies = ["fine", "", "bad \u{1} character", "also fine"];
     db.enqueue(bodies.map(|body| NewMessage::new("orders", "t", body))).await;
     let report = relay_to(&db, &endpoint).run(None, &CancellationToken::new()).await.unwrap();
@@ -110,7 +110,7 @@ async fn a_message_that_can_never_be_sent_is_dead_alone() {
 #[tokio::test]
 async fn a_message_that_commits_late_with_a_lower_id_is_still_published() {
     let db = Database::fresh().await;
-    let endpoint = Endpoint::start().await;
+    let endpoint = Endpoint::start();
     let relay = relay_to(&db, &endpoint);
     let mut late = db.connect().await;
     let transaction = late.transaction().await.unwrap();
@@ -126,7 +126,7 @@ async fn a_message_that_commits_late_with_a_lower_id_is_still_published() {
 #[tokio::test]
 async fn no_transaction_is_open_while_a_request_is_in_flight() {
     let db = Database::fresh().await;
-    let endpoint = Endpoint::start().await;
+    let endpoint = Endpoint::start();
     let gate = Gate::closed();
     db.pending(1).await;
     endpoint.answer_next([Answer::Accept.behind(&gate)]);
@@ -148,7 +148,7 @@ async fn no_transaction_is_open_while_a_request_is_in_flight() {
 #[tokio::test]
 async fn a_mark_survives_the_loss_of_its_connection() {
     let db = Database::fresh().await;
-    let endpoint = Endpoint::start().await;
+    let endpoint = Endpoint::start();
     let gate = Gate::closed();
     db.pending(3).await;
     endpoint.answer_next([Answer::Accept.behind(&gate)]);
@@ -170,7 +170,7 @@ async fn a_mark_survives_the_loss_of_its_connection() {
 #[tokio::test]
 async fn a_stopped_run_marks_what_is_in_flight_and_releases_the_rest() {
     let db = Database::fresh().await;
-    let endpoint = Endpoint::start().await;
+    let endpoint = Endpoint::start();
     let gate = Gate::closed();
     db.pending(100).await;
     let held = gate.clone();
@@ -196,7 +196,7 @@ async fn a_stopped_run_marks_what_is_in_flight_and_releases_the_rest() {
 #[tokio::test]
 async fn a_destination_that_is_down_costs_few_calls_and_kills_nothing() {
     let db = Database::fresh().await;
-    let up = Endpoint::start().await;
+    let up = Endpoint::start();
     db.insert(2_000, "'dead'", "NULL").await;
     db.insert(10, "'orders'", "NULL").await;
     up.answer_always(|request| {
@@ -224,7 +224,7 @@ async fn a_destination_that_is_down_costs_few_calls_and_kills_nothing() {
 #[tokio::test]
 async fn a_message_that_never_reaches_an_outcome_is_dead_at_the_cap() {
     let db = Database::fresh().await;
-    let endpoint = Endpoint::start().await;
+    let endpoint = Endpoint::start();
     db.pending(2).await;
     db.run("UPDATE outbox.message SET attempts = 10 WHERE id = 1").await;
     let report = relay_to(&db, &endpoint).run(None, &CancellationToken::new()).await.unwrap();

@@ -115,7 +115,8 @@ impl Endpoint {
         self.state().script.next.extend(answers);
     }
 
-    /// Answers every request by this rule, from now on.
+    /// Answers every request by this rule, from now on. The rule must not call the endpoint: it is asked
+    /// while the record is locked.
     pub fn answer_always(&self, rule: impl Fn(&Request) -> Answer + Send + Sync + 'static) {
         let mut state = self.state();
         state.script.next.clear();

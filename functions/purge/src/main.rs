@@ -18,11 +18,16 @@ async fn main() -> anyhow::Result<()> {
     let pool = outbox_lambda::pool(&settings.database)?;
     let store = Store::new(pool, Schema::new(&settings.schema)?);
 
-    let handler = service_fn(|event: LambdaEvent<AnyEvent>| invoke(&store, &settings, event.context));
+    let handler =
+        service_fn(|event: LambdaEvent<AnyEvent>| invoke(&store, &settings, event.context));
     lambda_runtime::run(handler).await.map_err(anyhow::Error::from_boxed)
 }
 
-async fn invoke(store: &Store, settings: &Settings, context: Context) -> Result<PurgeReport, Diagnostic> {
+async fn invoke(
+    store: &Store,
+    settings: &Settings,
+    context: Context,
+) -> Result<PurgeReport, Diagnostic> {
     let time_left = context.deadline().duration_since(SystemTime::now()).unwrap_or_default();
     let time_to_purge = time_left.saturating_sub(settings.relay.policy.deadline_margin);
     let until = Instant::now().checked_add(time_to_purge);

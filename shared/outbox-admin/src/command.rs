@@ -37,8 +37,9 @@ impl Command {
     /// # Errors
     /// [`Error::Usage`] says what is wrong and shows every command there is.
     pub fn from_json(value: Value) -> Result<Self, Error> {
-        serde_json::from_value(value)
-            .map_err(|problem| Error::Usage(format!("not a command: {problem}; allowed: {EXAMPLES}")))
+        serde_json::from_value(value).map_err(|problem| {
+            Error::Usage(format!("not a command: {problem}; allowed: {EXAMPLES}"))
+        })
     }
 }
 

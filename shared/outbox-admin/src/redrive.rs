@@ -43,7 +43,8 @@ impl Redrive {
     /// # Errors
     /// [`Error::Usage`] says what is wrong, and how to put it right.
     pub fn check(&self) -> Result<(), Error> {
-        let is_blank = |text: &Option<String>| text.as_ref().is_some_and(|text| text.trim().is_empty());
+        let is_blank =
+            |text: &Option<String>| text.as_ref().is_some_and(|text| text.trim().is_empty());
         let has_filter = self.destination.is_some() || self.code.is_some();
         let problem = if self.reason.trim().is_empty() {
             "a redrive needs a reason, which is kept in the audit, for example \"queue repaired\""

@@ -18,3 +18,18 @@ pub async fn aws_config() -> SdkConfig {
         .load()
         .await
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn configuration_is_at_hand_at_once_and_names_the_relay_to_aws() {
+        let started = Instant::now();
+        let config = aws_config().await;
+        assert!(started.elapsed() < Duration::from_secs(1), "no network is to be asked");
+        assert_eq!(config.app_name().map(ToString::to_string).as_deref(), Some("outbox-relay"));
+    }
+}

@@ -59,3 +59,74 @@ fn filter(level: LevelFilter) -> Targets {
         .with_target("deadpool", LevelFilter::OFF)
         .with_targets(OWN.map(|own| (own, level)))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    /// What is written when a few lines are logged at these settings.
+    fn logged(level: LevelFilter, format: LogFormat) -> String {
+        #[derive(Clone, Default)]
+        struct Kept(Arc<Mutex<Vec<u8>>>);
+        impl io::Write for Kept {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                self.0.lock().expect("no writer panics").extend_from_slice(bytes);
+                Ok(bytes.len())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let kept = Kept::default();
+        let writer = kept.clone();
+        let subscriber = subscriber(&Logs { level, format }, move || writer.clone());
+        tracing::subscriber::with_default(subscriber, || {
+            tracing::debug!(target: "outbox_store::claim", "ours at debug");
+            tracing::info!(target: "relay", messages = 3, "ours at info");
+            tracing::warn!(target: "aws_config", "a library at warn");
+            tracing::info!(target: "aws_smithy_runtime", "a library at info");
+            tracing::trace!(target: "hyper::proto", "a library at trace");
+            tracing::warn!(target: "deadpool.postgres", "the pool at warn");
+        });
+        let bytes = kept.0.lock().expect("no writer panics").clone();
+        String::from_utf8(bytes).expect("logs are text")
+    }
+
+    fn messages(level: LevelFilter) -> Vec<String> {
+        let lines = logged(level, LogFormat::Json);
+        let message_of = |line| {
+            let line: serde_json::Value = serde_json::from_str(line).expect("a line is JSON");
+            line["message"].as_str().expect("a line has a message").to_owned()
+        };
+        lines.lines().map(message_of).collect()
+    }
+
+    /// Case L13.
+    #[test]
+    fn at_any_level_libraries_stay_at_warn() {
+        let all = ["ours at debug", "ours at info", "a library at warn"];
+        assert_eq!(messages(LevelFilter::TRACE), all);
+        assert_eq!(messages(LevelFilter::DEBUG), all);
+        assert_eq!(messages(LevelFilter::INFO), all[1..]);
+        assert_eq!(messages(LevelFilter::WARN), all[2..]);
+        assert!(messages(LevelFilter::ERROR).is_empty());
+    }
+
+    #[test]
+    fn a_line_is_flat_json_or_plain_text() {
+        let json = logged(LevelFilter::INFO, LogFormat::Json);
+        let line: serde_json::Value =
+            serde_json::from_str(json.lines().next().expect("a line")).expect("JSON");
+        assert_eq!(line["level"], "INFO");
+        assert_eq!(line["message"], "ours at info");
+        assert_eq!(line["messages"], 3);
+        assert!(line["timestamp"].is_string());
+
+        let text = logged(LevelFilter::INFO, LogFormat::Text);
+        assert!(
+            text.lines().next().expect("a line").ends_with("INFO relay: ours at info messages=3")
+        );
+    }
+}

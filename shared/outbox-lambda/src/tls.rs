@@ -41,3 +41,38 @@ fn read_roots(path: &Path) -> Result<RootCertStore, Error> {
     }
     if roots.is_empty() { Err(refuse("it holds no certificate".to_owned())) } else { Ok(roots) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_file_the_public_authorities_are_trusted() {
+        assert!(connector(&Security::Verified { ca_file: None }).is_ok());
+        assert!(connector(&Security::Plain).is_ok());
+    }
+
+    #[test]
+    fn a_file_that_holds_no_authority_is_refused_by_its_name() {
+        let key = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n";
+        let broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+        for (name, text) in [
+            ("absent", None),
+            ("empty", Some("")),
+            ("key", Some(key)),
+            ("broken", Some(broken)),
+            ("cut", Some("-----BEGIN CERTIFICATE-----\nAAAA\n")),
+        ] {
+            let file = format!("outbox-ca-{}-{name}.pem", std::process::id());
+            let path = std::env::temp_dir().join(file);
+            if let Some(text) = text {
+                std::fs::write(&path, text).expect("the temporary directory takes files");
+            }
+            let error = connector(&Security::Verified { ca_file: Some(path.clone()) });
+            let error = error.err().expect(name).to_string();
+            assert!(error.contains(path.to_str().expect("ASCII")), "{error}");
+            assert!(error.contains("OUTBOX_DATABASE_CA_FILE"), "{error}");
+            drop(std::fs::remove_file(path));
+        }
+    }
+}

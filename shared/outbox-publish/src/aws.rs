@@ -54,10 +54,7 @@ impl AwsPublisher {
             .retry_config(retries)
             .timeout_config(timeouts)
             .build();
-        Self {
-            sqs: aws_sdk_sqs::Client::from_conf(sqs),
-            sns: aws_sdk_sns::Client::from_conf(sns),
-        }
+        Self { sqs: aws_sdk_sqs::Client::from_conf(sqs), sns: aws_sdk_sns::Client::from_conf(sns) }
     }
 
     /// One call to the service behind the target.

@@ -105,7 +105,7 @@ const CODES: &[(FailureClass, &[&str])] = &[
 ];
 
 /// What the text of a [`Permanent`] error has where in truth the destination is meant: SNS refuses an
-/// unknown topic, or one of another region, with "Invalid parameter: TopicArn" (mozilla/security#8), and
+/// unknown topic, or one of another region, with "Invalid parameter: `TopicArn`" (mozilla/security#8), and
 /// both refuse FIFO fields on a standard target "that is not valid for this queue type"
 /// (aws/aws-sdk-js#3187). No message may die of either.
 const DESTINATION_WORDS: &[&str] =
@@ -249,7 +249,9 @@ mod tests {
     fn text_is_one_bounded_line_without_payload_or_signature() {
         let detail = |text: &str| failure(Permanent, Scope::Entry, "Code", text).detail;
         assert_eq!(
-            detail("Value {\"card\": 4111, \"for parameter \": 1} for parameter MessageBody is bad."),
+            detail(
+                "Value {\"card\": 4111, \"for parameter \": 1} for parameter MessageBody is bad."
+            ),
             "Value … for parameter MessageBody is bad."
         );
         assert_eq!(

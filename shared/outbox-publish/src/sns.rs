@@ -50,9 +50,7 @@ fn wire_entry((index, entry): (usize, &Entry)) -> Result<PublishBatchRequestEntr
         .build()
 }
 
-fn wire_attribute(
-    attribute: &Attribute,
-) -> Result<(String, MessageAttributeValue), BuildError> {
+fn wire_attribute(attribute: &Attribute) -> Result<(String, MessageAttributeValue), BuildError> {
     let value = MessageAttributeValue::builder()
         .data_type(attribute.data_type.as_str())
         .string_value(&attribute.value)

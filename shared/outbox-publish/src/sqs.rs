@@ -17,11 +17,8 @@ pub(crate) async fn send(
     request: &[Entry],
 ) -> Result<Vec<Outcome>, RequestError> {
     let entries = request.iter().enumerate().map(wire_entry).collect::<Result<_, _>>()?;
-    let mut call = client
-        .send_message_batch()
-        .queue_url(queue_url)
-        .set_entries(Some(entries))
-        .customize();
+    let mut call =
+        client.send_message_batch().queue_url(queue_url).set_entries(Some(entries)).customize();
     if let Some(region) = region {
         // The SDK calls the region of its client, whatever the URL says (case B18).
         call = call.config_override(Config::builder().region(Region::new(region.to_owned())));
@@ -39,9 +36,7 @@ pub(crate) async fn send(
 }
 
 /// Without `DelaySeconds`, also where it would be 0: FIFO queues refuse it (case A31).
-fn wire_entry(
-    (index, entry): (usize, &Entry),
-) -> Result<SendMessageBatchRequestEntry, BuildError> {
+fn wire_entry((index, entry): (usize, &Entry)) -> Result<SendMessageBatchRequestEntry, BuildError> {
     let attributes = entry.attributes.iter().map(wire_attribute).collect::<Result<_, _>>()?;
     SendMessageBatchRequestEntry::builder()
         .id(entry_id(index))
@@ -52,9 +47,7 @@ fn wire_entry(
         .build()
 }
 
-fn wire_attribute(
-    attribute: &Attribute,
-) -> Result<(String, MessageAttributeValue), BuildError> {
+fn wire_attribute(attribute: &Attribute) -> Result<(String, MessageAttributeValue), BuildError> {
     let value = MessageAttributeValue::builder()
         .data_type(attribute.data_type.as_str())
         .string_value(&attribute.value)

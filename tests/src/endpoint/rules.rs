@@ -29,9 +29,10 @@ fn is_entry_id(id: &str) -> bool {
 }
 
 fn entry_refusals(request: &Request) -> Option<Answer> {
-    let refused = request.entries.iter().filter_map(|entry| {
-        Some((entry.id.clone(), entry_refusal(entry, request)?.to_owned()))
-    });
+    let refused = request
+        .entries
+        .iter()
+        .filter_map(|entry| Some((entry.id.clone(), entry_refusal(entry, request)?.to_owned())));
     let refused: BTreeMap<_, _> = refused.collect();
     (!refused.is_empty()).then_some(Answer::Fail(refused))
 }

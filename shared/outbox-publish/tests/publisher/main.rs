@@ -58,13 +58,13 @@ fn sns(successful: &str, failed: &str) -> Stub {
     sqs(200, &body)
 }
 
-/// One word for each outcome.
+/// One word for each outcome: the broker's id, or the failure's code.
 fn words(outcomes: &[Outcome]) -> Vec<&str> {
-    let word = |outcome| match outcome {
-        &Outcome::Accepted { ref broker_message_id } => broker_message_id.as_str(),
+    let words = outcomes.iter().map(|outcome| match outcome {
+        Outcome::Accepted { broker_message_id } => broker_message_id.as_str(),
         Outcome::Failed(failure) => failure.code.as_str(),
-    };
-    outcomes.iter().map(word).collect()
+    });
+    words.collect()
 }
 
 fn failure(outcome: &Outcome) -> &Failure {
@@ -145,7 +145,8 @@ async fn an_entrys_failure_is_judged_by_its_code_whosever_fault_it_is_called() {
     ] {
         for fault in [true, false] {
             let failed = format!(r#"[{{"Id": "0", "Code": "{code}", "SenderFault": {fault}}}]"#);
-            let outcomes = publish(&sqs(200, &format!(r#"{{"Failed": {failed}}}"#)), QUEUE, 1).await;
+            let outcomes =
+                publish(&sqs(200, &format!(r#"{{"Failed": {failed}}}"#)), QUEUE, 1).await;
             assert_eq!(common_failure(&outcomes), (class, Scope::Entry), "{code}");
         }
     }

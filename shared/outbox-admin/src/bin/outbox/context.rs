@@ -1,6 +1,7 @@
 //! What every verb needs: the settings, the logs and the store.
 
 use std::env;
+use std::fs;
 use std::io::{self, IsTerminal};
 
 use outbox_lambda::settings::{LogFormat, Logs};
@@ -19,7 +20,8 @@ impl Context {
     pub(crate) fn new(program: Program) -> Result<Self, Failure> {
         let settings = Settings::from_env(program)?;
         logs::init(&fit(settings.logs, program), logs::Stream::Stderr);
-        let schema = Schema::new(&settings.schema).map_err(|error| Failure::usage(error.to_string()))?;
+        let schema =
+            Schema::new(&settings.schema).map_err(|error| Failure::usage(error.to_string()))?;
         Ok(Self { settings, schema })
     }
 
@@ -37,6 +39,21 @@ impl Context {
         let exit = if error.is_transient() { Exit::Unreachable } else { Exit::Problem };
         Failure { exit, message: error.to_string() }
     }
+
+    /// What a failed command means to the user.
+    pub(crate) fn explain(&self, error: outbox_admin::Error) -> Failure {
+        match error {
+            outbox_admin::Error::Usage(problem) => Failure::usage(problem),
+            outbox_admin::Error::Store(error) => self.failure(&error),
+        }
+    }
+}
+
+/// The name of this machine, or of the container.
+pub(crate) fn host_name() -> String {
+    let from_file = |_| fs::read_to_string("/proc/sys/kernel/hostname");
+    let name = env::var("HOSTNAME").or_else(from_file).unwrap_or_default();
+    if name.trim().is_empty() { "localhost".to_owned() } else { name.trim().to_owned() }
 }
 
 /// What nobody has set fits the reader: text on a terminal, and no news of verbs that answer anyway.

@@ -58,7 +58,10 @@ impl From<outbox_lambda::Error> for Failure {
         use outbox_lambda::Error;
         let exit = match error {
             Error::Settings(_) | Error::CaFile { .. } => Exit::Usage,
-            Error::Unreachable { .. } | Error::Tls { .. } | Error::SignIn { .. } | Error::Busy { .. } => Exit::Unreachable,
+            Error::Unreachable { .. }
+            | Error::Tls { .. }
+            | Error::SignIn { .. }
+            | Error::Busy { .. } => Exit::Unreachable,
         };
         Self { exit, message: error.to_string() }
     }

@@ -16,15 +16,18 @@ pub(crate) async fn run(args: &Migrate, output: Output) -> Result<Exit, Failure>
     let context = Context::new(Program::CommandLine)?;
     let mut client = connect(&context.settings.database).await?;
     if args.check {
-        let pending = pending_migrations(&client, &context.schema).await.map_err(|error| context.failure(&error))?;
+        let pending = pending_migrations(&client, &context.schema)
+            .await
+            .map_err(|error| context.failure(&error))?;
         output.show(&json!({ "pending": pending }), || match pending.as_slice() {
             [] => "up to date".to_owned(),
             names => lines("pending", names),
         })?;
         return Ok(if pending.is_empty() { Exit::Ok } else { Exit::Problem });
     }
-    let applied =
-        outbox_store::migrate(&mut client, &context.schema).await.map_err(|error| context.failure(&error))?;
+    let applied = outbox_store::migrate(&mut client, &context.schema)
+        .await
+        .map_err(|error| context.failure(&error))?;
     output.show(&json!({ "applied": applied }), || match applied.as_slice() {
         [] => "up to date".to_owned(),
         names => lines("applied", names),
@@ -40,7 +43,8 @@ fn print_sql(output: Output) -> Result<Exit, Failure> {
     let settings = Settings::from_vars(Program::CommandLine, variables)?;
     let schema = Schema::new(settings.schema).map_err(|error| Failure::usage(error.to_string()))?;
     let migrations = migrations(&schema);
-    let as_json: Vec<_> = migrations.iter().map(|m| json!({ "name": m.name, "sql": m.sql })).collect();
+    let as_json: Vec<_> =
+        migrations.iter().map(|m| json!({ "name": m.name, "sql": m.sql })).collect();
     output.show_list(&as_json, &as_json, || {
         migrations.iter().map(|m| format!("-- {}\n{}\n", m.name, m.sql)).collect()
     })?;

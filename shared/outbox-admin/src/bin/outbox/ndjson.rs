@@ -1,41 +1,141 @@
-//! A file of messages, read line by line and never as a whole.
+//! A file of messages, one JSON object a line, read in chunks and never as a whole.
 
-use std::io::{self, BufRead, Read};
+use std::io::{BufRead, Read};
 
 use outbox::NewMessage;
 
-/// Longest line: several times the largest message that SQS or SNS takes, escaped.
-const MAX_LINE_BYTES: usize = 16 << 20;
+/// Messages of one transaction.
+const TRANSACTION_MESSAGES: usize = 1_000;
 
-/// A chunk goes to the database at once, so it is bounded in number and in bytes.
-const CHUNK_LINES: usize = 100;
+/// A chunk is held in memory and sent at once, so it is bounded in number and in bytes.
+const CHUNK_MESSAGES: usize = 100;
 const CHUNK_BYTES: u64 = 1 << 20;
 
-/// Messages in a row, of one transaction.
+/// Longest line: several times the largest message that SQS or SNS takes, all of it escaped.
+const MAX_LINE_BYTES: u64 = 16 << 20;
+
+/// Messages that follow one another, all of one transaction.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Chunk {
-    /// Messages with the numbers of their lines, from 1.
+    /// Each with the number of its line, from 1.
     pub(crate) messages: Vec<(u64, NewMessage)>,
-    /// Bytes of the file up to the end of this chunk.
+    /// Whether the transaction ends with this chunk.
+    pub(crate) ends_transaction: bool,
+    /// Lines and bytes of the file up to the end of this chunk.
+    pub(crate) lines_read: u64,
     pub(crate) bytes_read: u64,
-    /// Whether the transaction ends with it.
-    pub(crate) commit: bool,
 }
 
-/// A line that holds no message.
+/// A line that holds no message, and why.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct BadLine {
     pub(crate) line: u64,
     pub(crate) problem: String,
 }
 
-/// The chunks of a file; ends after a bad line.
+/// The chunks of a file. After a bad line there are no more.
 pub(crate) struct Chunks<R> {
     input: R,
     from_line: u64,
-    transaction_lines: usize,
-    line: u64,
+    lines_read: u64,
     bytes_read: u64,
     in_transaction: usize,
     is_over: bool,
+    line: Vec<u8>,
+}
+
+impl<R: BufRead> Chunks<R> {
+    /// Skips the lines before `from_line`, whatever they hold.
+    pub(crate) fn new(input: R, from_line: u64) -> Self {
+        let (lines_read, bytes_read, in_transaction) = (0, 0, 0);
+        let (is_over, line) = (false, Vec::new());
+        Self { input, from_line, lines_read, bytes_read, in_transaction, is_over, line }
+    }
+
+    fn next_chunk(&mut self) -> Result<Chunk, BadLine> {
+        let mut chunk = Chunk::default();
+        let end = self.bytes_read + CHUNK_BYTES;
+        while chunk.messages.len() < CHUNK_MESSAGES && self.bytes_read < end && !self.is_over {
+            let Some(message) = self.next_message()? else {
+                self.is_over = true;
+                break;
+            };
+            chunk.messages.push((self.lines_read, message));
+            self.in_transaction += 1;
+            if self.in_transaction == TRANSACTION_MESSAGES {
+                break;
+            }
+        }
+        chunk.ends_transaction = self.is_over || self.in_transaction == TRANSACTION_MESSAGES;
+        if chunk.ends_transaction {
+            self.in_transaction = 0;
+        }
+        (chunk.lines_read, chunk.bytes_read) = (self.lines_read, self.bytes_read);
+        Ok(chunk)
+    }
+
+    /// The next line that is neither blank nor to be skipped.
+    fn next_message(&mut self) -> Result<Option<NewMessage>, BadLine> {
+        while self.read_line()? {
+            let is_first = self.lines_read == 1;
+            let line = match self.line.strip_prefix(b"\xef\xbb\xbf") {
+                Some(line) if is_first => line,
+                _ => &self.line,
+            };
+            if self.lines_read >= self.from_line && !line.trim_ascii().is_empty() {
+                let message = serde_json::from_slice(line);
+                return message.map(Some).map_err(|error| self.bad_line(describe(&error)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Reads a line, whose number is then `lines_read`; `false` at the end.
+    fn read_line(&mut self) -> Result<bool, BadLine> {
+        self.line.clear();
+        let mut input = self.input.by_ref().take(MAX_LINE_BYTES + 1);
+        let n_bytes = input.read_until(b'\n', &mut self.line);
+        self.lines_read += 1;
+        match n_bytes {
+            Ok(0) => {
+                self.lines_read -= 1;
+                Ok(false)
+            }
+            Ok(n_bytes) if n_bytes as u64 > MAX_LINE_BYTES => {
+                Err(self.bad_line(format!("is longer than {} MiB", MAX_LINE_BYTES >> 20)))
+            }
+            Ok(n_bytes) => {
+                self.bytes_read += n_bytes as u64;
+                Ok(true)
+            }
+            Err(error) => Err(self.bad_line(format!("cannot be read: {error}"))),
+        }
+    }
+
+    fn bad_line(&self, problem: String) -> BadLine {
+        BadLine { line: self.lines_read, problem }
+    }
+}
+
+impl<R: BufRead> Iterator for Chunks<R> {
+    type Item = Result<Chunk, BadLine>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.is_over {
+            return None;
+        }
+        let chunk = self.next_chunk();
+        self.is_over |= chunk.is_err();
+        Some(chunk)
+    }
+}
+
+/// What the parser says, with the place in the line. Its own line number is always 1.
+fn describe(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    match text.strip_suffix(&place) {
+        Some(problem) => format!("{problem} (column {})", error.column()),
+        None => text,
+    }
 }

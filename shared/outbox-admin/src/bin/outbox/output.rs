@@ -19,7 +19,11 @@ impl Output {
     }
 
     /// Shows one answer: as this text for people, or as JSON.
-    pub(crate) fn show(self, answer: &impl Serialize, text: impl FnOnce() -> String) -> Result<(), Failure> {
+    pub(crate) fn show(
+        self,
+        answer: &impl Serialize,
+        text: impl FnOnce() -> String,
+    ) -> Result<(), Failure> {
         match self.form {
             Form::Table => print(&text()),
             Form::Json => print(&json(answer, serde_json::to_string_pretty)?),
@@ -55,8 +59,12 @@ pub(crate) fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>
     table.to_string()
 }
 
-fn json<T: Serialize>(answer: &T, write: fn(&T) -> serde_json::Result<String>) -> Result<String, Failure> {
-    write(answer).map_err(|error| Failure::problem(format!("the answer cannot be written: {error}")))
+fn json<T: Serialize>(
+    answer: &T,
+    write: fn(&T) -> serde_json::Result<String>,
+) -> Result<String, Failure> {
+    write(answer)
+        .map_err(|error| Failure::problem(format!("the answer cannot be written: {error}")))
 }
 
 /// A reader that has seen enough, such as `head`, is no failure.

@@ -1,0 +1,84 @@
+//! `outbox status`
+
+use outbox_admin::{OLDEST_DUE_LIMIT_SECONDS, Status};
+use outbox_lambda::Program;
+
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::output::{Output, table};
+
+pub(crate) async fn run(output: Output) -> Result<Exit, Failure> {
+    let context = Context::new(Program::CommandLine)?;
+    let status =
+        outbox_admin::status(&context.store()?).await.map_err(|error| context.explain(error))?;
+    output.show_list(&status, &status.destinations, || text(&status))?;
+    Ok(if status.healthy { Exit::Ok } else { Exit::Problem })
+}
+
+fn text(status: &Status) -> String {
+    if status.destinations.is_empty() {
+        return "nothing waits and nothing is dead".to_owned();
+    }
+    let row = |name: &str, counts: [i64; 4], oldest_due_seconds: f64| {
+        let counts = counts.map(|count| count.to_string());
+        [name.to_owned()].into_iter().chain(counts).chain([age(oldest_due_seconds)]).collect()
+    };
+    let mut rows: Vec<Vec<String>> = status
+        .destinations
+        .iter()
+        .map(|d| row(&d.destination, [d.due, d.scheduled, d.claimed, d.dead], d.oldest_due_seconds))
+        .collect();
+    if rows.len() > 1 {
+        let sum = [status.due, status.scheduled, status.claimed, status.dead];
+        rows.push(row("total", sum, status.oldest_due_seconds));
+    }
+    let table = table(&["destination", "due", "scheduled", "claimed", "dead", "oldest due"], rows);
+    format!("{table}\n{}", verdict(status))
+}
+
+/// What a person should do, if anything.
+fn verdict(status: &Status) -> String {
+    let mut verdict = String::new();
+    if status.dead > 0 {
+        let n_dead = status.dead;
+        verdict +=
+            &format!("{n_dead} dead: see outbox.dead_letter for why, then `outbox redrive`\n");
+    }
+    if status.oldest_due_seconds > OLDEST_DUE_LIMIT_SECONDS {
+        let age = age(status.oldest_due_seconds);
+        verdict +=
+            &format!("due for {age}: does a relay run, and does the destination take messages?\n");
+    }
+    verdict
+}
+
+/// Two units are as much as a person wants to know.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an age in seconds")]
+fn age(seconds: f64) -> String {
+    match seconds.max(0.0) as u64 {
+        0 if seconds <= 0.0 => "-".to_owned(),
+        s @ 0..60 => format!("{s} s"),
+        s @ 60..3_600 => format!("{} min {} s", s / 60, s % 60),
+        s @ 3_600..86_400 => format!("{} h {} min", s / 3_600, s % 3_600 / 60),
+        s => format!("{} d {} h", s / 86_400, s % 86_400 / 3_600),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_age_has_at_most_two_units() {
+        for (seconds, text) in [
+            (0.0, "-"),
+            (0.4, "0 s"),
+            (59.9, "59 s"),
+            (60.0, "1 min 0 s"),
+            (3_725.0, "1 h 2 min"),
+            (90_000.0, "1 d 1 h"),
+        ] {
+            assert_eq!(age(seconds), text);
+        }
+    }
+}
