@@ -31,7 +31,7 @@ use tokio::net::TcpSocket;
 use tokio::sync::watch;
 use uuid::Uuid;
 
-use server::Server;
+use crate::http::{self, Server};
 
 pub use request::{Protocol, Received, Request};
 pub use script::{Answer, Gate};
@@ -77,9 +77,9 @@ impl Endpoint {
     /// Starts an endpoint on a free port of the loopback interface, on the current tokio runtime.
     pub fn start() -> Self {
         let broker = Arc::new(Broker { state: Mutex::default(), calls: watch::Sender::new(0) });
-        let socket = server::bind((Ipv4Addr::LOCALHOST, 0).into());
+        let socket = http::bind((Ipv4Addr::LOCALHOST, 0).into());
         let address = socket.local_addr().expect("a bound socket has an address");
-        let port = Mutex::new(Some(Port::Open(Server::start(socket, &broker))));
+        let port = Mutex::new(Some(Port::Open(server::start(socket, &broker))));
         Self { url: format!("http://{address}"), address, broker, port }
     }
 
@@ -132,14 +132,14 @@ impl Endpoint {
     pub async fn down(&self) {
         let Some(Port::Open(server)) = self.port().take() else { panic!("already down") };
         server.stop().await;
-        *self.port() = Some(Port::Closed(server::bind(self.address)));
+        *self.port() = Some(Port::Closed(http::bind(self.address)));
     }
 
     /// Opens the port again.
     pub fn up(&self) {
         let mut port = self.port();
         let Some(Port::Closed(socket)) = port.take() else { panic!("already up") };
-        *port = Some(Port::Open(Server::start(socket, &self.broker)));
+        *port = Some(Port::Open(server::start(socket, &self.broker)));
     }
 
     /// Every request so far, in order of arrival, whatever was answered.

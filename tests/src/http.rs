@@ -35,7 +35,7 @@ impl Server {
     pub(crate) fn start<A, F>(socket: TcpSocket, answer: A) -> Self
     where
         A: Fn(Request<Incoming>) -> F + Clone + Send + 'static,
-        F: Future<Output = Result<Response, Dropped>> + Send,
+        F: Future<Output = Result<Response, Dropped>> + Send + 'static,
     {
         let listener = socket.listen(1024).expect("the port is bound and ours");
         Self(tokio::spawn(listen(listener, answer)))
@@ -57,7 +57,7 @@ impl Drop for Server {
 async fn listen<A, F>(listener: TcpListener, answer: A) -> Infallible
 where
     A: Fn(Request<Incoming>) -> F + Clone + Send + 'static,
-    F: Future<Output = Result<Response, Dropped>> + Send,
+    F: Future<Output = Result<Response, Dropped>> + Send + 'static,
 {
     let mut connections = JoinSet::new();
     loop {

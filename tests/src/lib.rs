@@ -7,13 +7,16 @@
 mod database;
 pub mod endpoint;
 mod eventually;
+mod http;
 mod local;
 mod program;
 mod queue;
 mod relay;
+mod runtime;
 
 pub use database::Database;
 pub use eventually::eventually;
-pub use program::program;
-pub use queue::{Queue, Received};
+pub use program::{Ended, Process, program};
+pub use queue::{Queue, Received, Topic};
 pub use relay::{destinations, queue_at, relay};
+pub use runtime::Function;

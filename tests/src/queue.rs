@@ -1,11 +1,15 @@
-//! A queue of a test's own on the local stack.
+//! Queues and topics of a test's own on the local stack.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use aws_config::{BehaviorVersion, Region, SdkConfig};
-use aws_sdk_sqs::Client;
 use aws_sdk_sqs::config::{Credentials, SharedCredentialsProvider};
-use aws_sdk_sqs::types::{Message, QueueAttributeName};
+use aws_sdk_sqs::types::{
+    DeleteMessageBatchRequestEntry, Message, MessageSystemAttributeName, QueueAttributeName,
+};
+use aws_sdk_sqs::Client;
+use uuid::Uuid;
 
 use crate::local;
 
@@ -22,21 +26,23 @@ pub struct Received {
     pub body: String,
     /// The attribute `message_id`.
     pub message_id: String,
+    /// Data type and value of every attribute, by name.
+    pub attributes: BTreeMap<String, (String, String)>,
     /// `MessageGroupId`, on a FIFO queue.
     pub message_group: Option<String>,
+    /// `MessageDeduplicationId`, on a FIFO queue.
+    pub deduplication_id: Option<String>,
 }
 
 impl Queue {
     /// A standard queue.
     pub async fn standard() -> Self {
-        let name = format!("test-{}", uuid::Uuid::new_v4().simple());
-        Self::create(name, &[]).await
+        Self::create(name(""), &[]).await
     }
 
     /// A FIFO queue without content-based deduplication.
     pub async fn fifo() -> Self {
-        let name = format!("test-{}.fifo", uuid::Uuid::new_v4().simple());
-        Self::create(name, &[(QueueAttributeName::FifoQueue, "true")]).await
+        Self::create(name(".fifo"), &[(QueueAttributeName::FifoQueue, "true")]).await
     }
 
     async fn create(name: String, attributes: &[(QueueAttributeName, &str)]) -> Self {
@@ -55,9 +61,14 @@ impl Queue {
         SdkConfig::builder()
             .behavior_version(BehaviorVersion::latest())
             .region(Region::new("us-east-1"))
-            .endpoint_url(local::var("AWS_ENDPOINT_URL"))
+            .endpoint_url(Self::endpoint_url())
             .credentials_provider(SharedCredentialsProvider::new(credentials))
             .build()
+    }
+
+    /// Where the local stack answers, as the programs take it: the value for `AWS_ENDPOINT_URL`.
+    pub fn endpoint_url() -> String {
+        local::var("AWS_ENDPOINT_URL")
     }
 
     /// Its URL.
@@ -88,30 +99,89 @@ impl Queue {
         let receive = self.client.receive_message().queue_url(&self.url);
         let receive = receive.max_number_of_messages(10).wait_time_seconds(1);
         let receive = receive.message_attribute_names("All");
-        let receive = receive.message_system_attribute_names("All".into());
+        let receive = receive.message_system_attribute_names(MessageSystemAttributeName::All);
         let messages = receive.send().await.unwrap().messages.unwrap_or_default();
-        for message in &messages {
-            let handle = message.receipt_handle.as_deref().unwrap();
-            self.client
-                .delete_message()
-                .queue_url(&self.url)
-                .receipt_handle(handle)
-                .send()
-                .await
-                .unwrap();
+        if !messages.is_empty() {
+            self.delete(&messages).await;
         }
         messages.into_iter().map(received).collect()
     }
+
+    async fn delete(&self, messages: &[Message]) {
+        let handles = messages.iter().map(|message| message.receipt_handle.as_deref().unwrap());
+        let entries = handles.enumerate().map(|(index, handle)| {
+            let entry = DeleteMessageBatchRequestEntry::builder().id(index.to_string());
+            entry.receipt_handle(handle).build().unwrap()
+        });
+        let delete = self.client.delete_message_batch().queue_url(&self.url);
+        let deleted = delete.set_entries(Some(entries.collect())).send().await.unwrap();
+        assert!(deleted.failed.is_empty(), "{:?}", deleted.failed);
+    }
+
+    async fn arn(&self) -> String {
+        let get = self.client.get_queue_attributes().queue_url(&self.url);
+        let got = get.attribute_names(QueueAttributeName::QueueArn).send().await.unwrap();
+        got.attributes.unwrap().remove(&QueueAttributeName::QueueArn).unwrap()
+    }
+}
+
+/// An SNS topic with a random name.
+pub struct Topic {
+    client: aws_sdk_sns::Client,
+    arn: String,
+}
+
+impl Topic {
+    /// A standard topic.
+    pub async fn standard() -> Self {
+        Self::create(name(""), &[]).await
+    }
+
+    /// A FIFO topic without content-based deduplication.
+    pub async fn fifo() -> Self {
+        Self::create(name(".fifo"), &[("FifoTopic", "true")]).await
+    }
+
+    async fn create(name: String, attributes: &[(&str, &str)]) -> Self {
+        let client = aws_sdk_sns::Client::new(&Queue::sdk_config());
+        let mut create = client.create_topic().name(name);
+        for (attribute, value) in attributes {
+            create = create.attributes(*attribute, *value);
+        }
+        let arn = create.send().await.unwrap().topic_arn.unwrap();
+        Self { client, arn }
+    }
+
+    /// Its ARN.
+    pub fn arn(&self) -> &str {
+        &self.arn
+    }
+
+    /// Delivers to that queue from now on, the messages as they are and not wrapped in JSON.
+    pub async fn deliver_to(&self, queue: &Queue) {
+        let subscribe = self.client.subscribe().topic_arn(&self.arn).protocol("sqs");
+        let subscribe = subscribe.endpoint(queue.arn().await);
+        subscribe.attributes("RawMessageDelivery", "true").send().await.unwrap();
+    }
+}
+
+fn name(end: &str) -> String {
+    format!("test-{}{end}", Uuid::new_v4().simple())
 }
 
 fn received(message: Message) -> Received {
-    let attributes = message.message_attributes.unwrap_or_default();
-    let system = message.attributes.unwrap_or_default();
+    let value = |name| message.attributes.as_ref().and_then(|system| system.get(&name)).cloned();
+    let message_group = value(MessageSystemAttributeName::MessageGroupId);
+    let deduplication_id = value(MessageSystemAttributeName::MessageDeduplicationId);
+    let attributes = message.message_attributes.unwrap_or_default().into_iter();
+    let attributes: BTreeMap<_, _> = attributes
+        .map(|(name, value)| (name, (value.data_type, value.string_value.unwrap_or_default())))
+        .collect();
     Received {
-        body: message.body.unwrap(),
-        message_id: attributes["message_id"].string_value.clone().unwrap(),
-        message_group: system
-            .get(&aws_sdk_sqs::types::MessageSystemAttributeName::MessageGroupId)
-            .cloned(),
+        body: message.body.unwrap_or_default(),
+        message_id: attributes["message_id"].1.clone(),
+        attributes,
+        message_group,
+        deduplication_id,
     }
 }

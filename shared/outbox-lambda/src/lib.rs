@@ -5,6 +5,18 @@
 //! region, endpoints and credentials. When a run then fails, [`explain`] turns what a driver said
 //! into one sentence for a person.
 //!
+//! ```no_run
+//! use outbox_lambda::{Program, Settings, logs};
+//!
+//! # async fn start() -> Result<(), outbox_lambda::Error> {
+//! let settings = Settings::from_env(Program::Relay)?;
+//! logs::init(&settings.logs, logs::Stream::Stdout);
+//! let pool = outbox_lambda::pool(&settings.database)?;
+//! let aws = outbox_lambda::aws_config().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! Nothing here prints a password or a connection URL, at any log level: not in a message, not in an
 //! error's text or source, not in a `Debug` form.
 

@@ -9,6 +9,7 @@ mod database;
 mod database_url;
 mod reader;
 mod relay;
+mod security;
 mod setting;
 mod table;
 
@@ -22,8 +23,8 @@ pub use reader::SettingsError;
 pub use relay::Relay;
 pub use setting::{Allowed, Setting, WhenUnset};
 
-pub(crate) use database::Security;
 use reader::Reader;
+pub(crate) use security::Security;
 
 /// All settings there are, in the order of `.env.example`: for documents and the tests that check them.
 pub fn all() -> &'static [&'static Setting] {

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::io;
 
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
-use aws_smithy_runtime_api::client::result::{ConnectorError, SdkError};
+use aws_smithy_runtime_api::client::result::{ConnectorError, DispatchFailure, SdkError};
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 use aws_smithy_types::error::operation::BuildError;
 use aws_smithy_types::retry::ErrorKind;
@@ -80,19 +80,19 @@ impl RequestError {
     }
 
     /// The request did not get through. Whether it had left already is what makes the difference.
-    fn not_answered(error: &ConnectorError) -> Self {
-        let (class, code) = if is_connection_lost(error) {
+    fn not_answered(failure: &DispatchFailure, text: &str) -> Self {
+        let (class, code) = if failure.as_connector_error().is_some_and(is_connection_lost) {
             (FailureClass::Unknown, "connection_lost")
-        } else if error.is_timeout() {
+        } else if failure.is_timeout() {
             // No read time-out is set, so this is the connect time-out.
             (FailureClass::DestinationFault, "connect_timeout")
-        } else if error.is_io() {
+        } else if failure.is_io() {
             (FailureClass::DestinationFault, "connect_failed")
         } else {
             // Without credentials or a region to sign for, or with something else than HTTP there.
             (FailureClass::DestinationFault, "request_failed")
         };
-        Self::new(class, code, &chain(error))
+        Self::new(class, code, text)
     }
 }
 
@@ -114,10 +114,7 @@ where
             SdkError::TimeoutError(_) => {
                 Self::new(FailureClass::Unknown, "timeout", "no answer within the time-out")
             }
-            SdkError::DispatchFailure(failure) => match failure.as_connector_error() {
-                Some(error) => Self::not_answered(error),
-                None => Self::new(FailureClass::DestinationFault, "request_failed", &chain(&error)),
-            },
+            SdkError::DispatchFailure(failure) => Self::not_answered(failure, &chain(&error)),
             _ => Self::new(FailureClass::DestinationFault, "request_failed", &chain(&error)),
         }
     }

@@ -1,16 +1,16 @@
-//! Where the database is, who signs in, and whether the connection is encrypted.
+//! Where the database is, and who signs in.
 
 use std::fmt;
 use std::net::IpAddr;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode};
 
 use crate::settings::Program;
-use crate::settings::database_url::{self, DatabaseUrl};
+use crate::settings::database_url::{self, Source};
 use crate::settings::reader::Reader;
+use crate::settings::security::Security;
 use crate::settings::setting::Setting;
 use crate::settings::table;
 
@@ -22,19 +22,6 @@ pub struct Database {
     pub(crate) security: Security,
     /// Longest time to open one connection, all of its steps together.
     pub(crate) connect_timeout: Duration,
-}
-
-/// Whether a connection is encrypted. There is no third way: encryption that does not verify whom it
-/// talks to keeps out nobody who can reach the wire.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Security {
-    /// No TLS.
-    Plain,
-    /// TLS, with certificate and host name verified.
-    Verified {
-        /// The only authorities to trust, if given.
-        ca_file: Option<PathBuf>,
-    },
 }
 
 /// Host, port, database and role: what a person needs in order to know which one is meant.
@@ -58,9 +45,10 @@ impl fmt::Display for Database {
 
 impl Database {
     pub(super) fn read(reader: &mut Reader, program: Program) -> Self {
-        let DatabaseUrl { mut connection, sslmode, ca_file } = source(reader);
+        let source = source(reader);
         let connect_timeout = Duration::from_secs(reader.whole(&table::CONNECT_TIMEOUT).into());
-        let security = security(reader, &connection, sslmode, ca_file);
+        let security = Security::read(reader, &source);
+        let mut connection = source.connection;
         connection
             .ssl_mode(if security == Security::Plain { SslMode::Disable } else { SslMode::Require })
             // For each address: of two, the second gets its turn when the first does not answer.
@@ -78,7 +66,7 @@ impl Database {
 }
 
 /// The URL, or the parts, or else the URL that other tools read.
-fn source(reader: &mut Reader) -> DatabaseUrl {
+fn source(reader: &mut Reader) -> Source {
     check_auth(reader);
     let parts = [
         &table::DATABASE_HOST,
@@ -101,7 +89,7 @@ fn source(reader: &mut Reader) -> DatabaseUrl {
     } else {
         let problem = "is not set, nor are OUTBOX_DATABASE_HOST, _NAME, _USER and _PASSWORD";
         reader.refuse(&table::DATABASE_URL, problem);
-        DatabaseUrl::default()
+        Source::default()
     }
 }
 
@@ -112,13 +100,13 @@ fn check_auth(reader: &mut Reader) {
     }
 }
 
-fn from_url(reader: &mut Reader, setting: &Setting) -> DatabaseUrl {
+fn from_url(reader: &mut Reader, setting: &Setting) -> Source {
     let url = reader.text(setting).unwrap_or_default();
     let mut url = match database_url::parse(url) {
         Ok(url) => url,
         Err(problem) => {
             reader.refuse(setting, &problem);
-            return DatabaseUrl::default();
+            return Source::default();
         }
     };
     match reader.text(&table::DATABASE_PASSWORD) {
@@ -132,7 +120,7 @@ fn from_url(reader: &mut Reader, setting: &Setting) -> DatabaseUrl {
     url
 }
 
-fn from_parts(reader: &mut Reader) -> DatabaseUrl {
+fn from_parts(reader: &mut Reader) -> Source {
     let mut connection = Config::new();
     if let Some(host) = part(reader, &table::DATABASE_HOST) {
         if is_host(&host) {
@@ -152,7 +140,7 @@ fn from_parts(reader: &mut Reader) -> DatabaseUrl {
     if let Some(password) = part(reader, &table::DATABASE_PASSWORD) {
         connection.password(password);
     }
-    DatabaseUrl { connection, ..DatabaseUrl::default() }
+    Source { connection, ..Source::default() }
 }
 
 fn part(reader: &mut Reader, setting: &Setting) -> Option<String> {
@@ -167,38 +155,4 @@ fn part(reader: &mut Reader, setting: &Setting) -> Option<String> {
 fn is_host(host: &str) -> bool {
     let is_name = !host.contains([':', '/', '@', ',', '?']) && !host.contains(char::is_whitespace);
     is_name || host.starts_with('/') || host.parse::<IpAddr>().is_ok()
-}
-
-/// The settings win over the URL's own options.
-fn security(
-    reader: &mut Reader,
-    connection: &Config,
-    sslmode: Option<String>,
-    ca_file: Option<PathBuf>,
-) -> Security {
-    let ca_file = reader.text(&table::DATABASE_CA_FILE).map(PathBuf::from).or(ca_file);
-    let mode = reader.word_if_given(&table::DATABASE_SSLMODE).map(str::to_owned).or(sslmode);
-    let is_plain = match mode.as_deref() {
-        Some(mode) => mode == "disable",
-        None => ca_file.is_none() && is_local(connection),
-    };
-    if is_plain && ca_file.is_some() {
-        reader.refuse(
-            &table::DATABASE_SSLMODE,
-            "is disable though a file of certificate authorities is given",
-        );
-    }
-    if is_plain { Security::Plain } else { Security::Verified { ca_file } }
-}
-
-/// Whether no byte of the connection leaves this machine.
-fn is_local(connection: &Config) -> bool {
-    let is_local_host = |host: &Host| match host {
-        Host::Tcp(name) => {
-            name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
-        }
-        Host::Unix(_) => true,
-    };
-    connection.get_hosts().iter().all(is_local_host)
-        && connection.get_hostaddrs().iter().all(IpAddr::is_loopback)
 }

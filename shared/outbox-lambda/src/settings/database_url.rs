@@ -10,16 +10,16 @@ use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 use url::form_urlencoded;
 
-/// What a URL says.
+/// What a URL says, or the parts in its place.
 #[derive(Default)]
-pub(super) struct DatabaseUrl {
+pub(super) struct Source {
     pub(super) connection: Config,
     pub(super) sslmode: Option<String>,
     pub(super) ca_file: Option<PathBuf>,
 }
 
 /// Reads `postgres://USER:PASSWORD@HOST:PORT/NAME?OPTIONS`.
-pub(super) fn parse(url: &str) -> Result<DatabaseUrl, String> {
+pub(super) fn parse(url: &str) -> Result<Source, String> {
     let url = url.trim();
     if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
         return Err("does not begin with postgres://".to_owned());
@@ -31,7 +31,7 @@ pub(super) fn parse(url: &str) -> Result<DatabaseUrl, String> {
     let connection: Config = url.parse().map_err(|error| what_the_driver_says(&error))?;
     check_complete(&connection)?;
     let (sslmode, ca_file) = read_tls_options(tls_options)?;
-    Ok(DatabaseUrl { connection, sslmode, ca_file })
+    Ok(Source { connection, sslmode, ca_file })
 }
 
 /// The URL without the options that the driver refuses or reads its own way, and those options.
@@ -54,28 +54,29 @@ fn read_tls_options(options: Vec<&str>) -> Result<(Option<String>, Option<PathBu
     for option in options {
         // A plus is a plus here, other than in a form.
         let option = option.replace('+', "%2B");
-        let Some((name, value)) = form_urlencoded::parse(option.as_bytes()).next() else {
-            continue;
-        };
-        match (&*name, &*value) {
-            ("sslmode", "disable" | "require" | "verify-full") => {
-                sslmode = Some(value.into_owned())
+        for (name, value) in form_urlencoded::parse(option.as_bytes()) {
+            match (&*name, &*value) {
+                ("sslmode", "disable" | "require" | "verify-full") => {
+                    sslmode = Some(value.into_owned());
+                }
+                ("sslmode", mode) => return Err(what_is_wrong_with_sslmode(mode)),
+                // libpq's word for the system's own authorities.
+                (_, "system" | "") => {}
+                (_, path) => ca_file = Some(PathBuf::from(path)),
             }
-            ("sslmode", "allow" | "prefer" | "verify-ca") => {
-                return Err(format!(
-                    "asks for sslmode={value}, which would do without encryption or verification; \
-                     sslmode is disable, require or verify-full"
-                ));
-            }
-            ("sslmode", _) => {
-                return Err("has an sslmode other than disable, require and verify-full".to_owned());
-            }
-            // libpq's word for the system's own authorities.
-            (_, "system" | "") => {}
-            (_, path) => ca_file = Some(PathBuf::from(path)),
         }
     }
     Ok((sslmode, ca_file))
+}
+
+fn what_is_wrong_with_sslmode(mode: &str) -> String {
+    let problem = match mode {
+        "allow" | "prefer" | "verify-ca" => {
+            format!("sslmode={mode}, which leaves something unverified")
+        }
+        _ => "an sslmode that there is not".to_owned(),
+    };
+    format!("asks for {problem} (disable, require and verify-full are allowed)")
 }
 
 /// The driver would fill the gaps from the operating system's user, and fail at the first connection.
