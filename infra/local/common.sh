@@ -1,6 +1,11 @@
 # shellcheck shell=bash
 # Where things are, how the scripts speak, and the lock. Sourced by every script in this folder.
 
+if [[ $(uname) != Linux ]]; then
+    echo "This needs Linux. Elsewhere: docker compose up --wait, with compose.yaml." >&2
+    exit 1
+fi
+
 checkout=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 here=$checkout/infra/local
 state=$checkout/.local

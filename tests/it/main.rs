@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 mod claim;
+mod crash;
 mod enqueue;
+mod function;
 mod layering;
 mod mark;
 mod migrate;

@@ -1,8 +1,8 @@
 //! What every program of the relay does first: read its settings, reach the database, set up logs.
 //!
 //! A program reads [`Settings`] once, starts its logs with [`logs::init`], builds a [`pool`] (which
-//! touches no network: a database that is down must not fail a cold start) and asks [`aws_config`] for
-//! region, endpoints and credentials. When a run then fails, [`explain`] turns what a driver said
+//! touches no network: a database that is down must not fail a cold start) and asks [`aws_config()`] for
+//! region, endpoints and credentials. When a run then fails, [`explain()`] turns what a driver said
 //! into one sentence for a person.
 //!
 //! ```no_run

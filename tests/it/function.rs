@@ -1,0 +1,423 @@
+//! The functions as Lambda runs them: the real programs under the runtime protocol, frozen, thawed and out of time.
+
+use std::time::Duration;
+
+use outbox_tests::endpoint::{Answer, Endpoint, Gate};
+use outbox_tests::{Database, Ended, Function, eventually, program};
+use serde_json::{Value, json};
+use tokio::process::Command;
+use url::Url;
+
+use door::Door;
+
+mod door;
+
+/// A deadline that no test comes near.
+pub(crate) const MINUTE: Duration = Duration::from_mins(1);
+
+/// The sessions of relay functions in a test's database.
+const SESSIONS: &str = "FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name = 'outbox-relay'";
+
+/// A password that must not turn up anywhere.
+const PASSWORD: &str = "kEeP-tHiS-tO-yOuRsElF";
+
+/// A program on that database, with `orders` as a queue of the endpoint.
+pub(crate) fn set_up(name: &str, database_url: &str, endpoint: &Endpoint) -> Command {
+    let destinations = json!({ "orders": endpoint.queue_url("orders") });
+    let mut command = program(name);
+    command
+        .env("OUTBOX_DATABASE_URL", database_url)
+        .env("OUTBOX_DESTINATIONS", destinations.to_string())
+        .env("AWS_ENDPOINT_URL", endpoint.url());
+    command
+}
+
+/// A relay function on that database, with these settings beside.
+async fn relay(database_url: &str, endpoint: &Endpoint, more: &[(&str, &str)]) -> Function {
+    let mut command = set_up("relay", database_url, endpoint);
+    command.envs(more.iter().copied());
+    Function::start(command).await
+}
+
+/// The URL with another password.
+fn with_password(url: &str, password: &str) -> String {
+    let mut url = Url::parse(url).unwrap();
+    url.set_password(Some(password)).unwrap();
+    url.into()
+}
+
+/// Under the role that it is meant for, which has the fewest grants.
+#[tokio::test]
+async fn a_run_publishes_what_is_due_and_returns_and_logs_its_report() {
+    let db = Database::fresh().await;
+    let endpoint = Endpoint::start();
+    let relay = relay(&db.url_as("outbox_relay").await, &endpoint, &[]).await;
+    db.insert(25, "CASE WHEN i = 7 THEN 'nowhere' ELSE 'orders' END", "NULL").await;
+    endpoint.answer_next([Answer::fail(["3"], "InternalError")]);
+
+    let report = relay.invoke(&json!({}), MINUTE).await.unwrap();
+    let expected = json!({
+        "claimed": 25, "dispatched": 23, "retried": 1, "dead": 1, "fenced": 0, "released": 0,
+        "drained": true, "oldest_due_seconds": 0.0, "duration_ms": report["duration_ms"],
+    });
+    assert_eq!(report, expected);
+    assert!(report["duration_ms"].is_u64(), "{report}");
+    let statuses = [("dead", 1), ("dispatched", 23), ("pending", 1)];
+    assert_eq!(db.statuses().await, statuses.map(|(name, n)| (name.to_owned(), n)).into());
+    assert_eq!(endpoint.accepted().len(), 23);
+
+    let logged = || async { relay.process.logged("run finished") };
+    let logged = eventually("the run's log line", logged).await;
+    for count in ["claimed", "dispatched", "retried", "dead", "fenced", "released", "drained"] {
+        assert_eq!(logged[format!("outbox.{count}")], expected[count], "{logged}");
+    }
+}
+
+/// Case L11.
+#[tokio::test]
+async fn every_event_starts_a_normal_run() {
+    let db = Database::fresh().await;
+    let endpoint = Endpoint::start();
+    let relay = relay(&db.url(), &endpoint, &[]).await;
+    for event in [
+        json!({}),
+        Value::Null,
+        json!([]),
+        json!(""),
+        json!("run"),
+        json!(7),
+        json!(true),
+        json!({ "version": "0", "id": "53dc4d37-cffa-4f76-80c9-8b7d4a4d2eaa",
+                "detail-type": "Scheduled Event", "source": "aws.scheduler", "account": "000000000000",
+                "time": "2026-11-30T10:00:00Z", "region": "us-east-1", "resources": [], "detail": "{}" }),
+        json!({ "deadline": -1, "nested": [[[{ "\u{1f980}": "x".repeat(200_000) }]]] }),
+    ] {
+        db.pending(2).await;
+        let report = relay.invoke(&event, MINUTE).await.unwrap();
+        assert_eq!(report["dispatched"], 2, "{event:.60}");
+    }
+}
+
+/// Case P42, and the point of building everything once.
+#[tokio::test]
+async fn connections_are_kept_from_one_invocation_to_the_next_and_are_two_at_most() {
+    let db = Database::fresh().await;
+    let endpoint = Endpoint::start();
+    let relay = relay(&db.url(), &endpoint, &[("OUTBOX_BATCH_SIZE", "50")]).await;
+    let pids = format!("SELECT coalesce(array_agg(pid), '{{}}') {SESSIONS}");
+    assert_eq!(db.value::<Vec<i32>>(&pids).await, [0; 0], "nothing is connected at cold start");
+
+    db.pending(200).await;
+    relay.invoke(&json!({}), MINUTE).await.unwrap();
+    let first: Vec<i32> = db.value(&pids).await;
+    db.pending(200).await;
+    relay.invoke(&json!({}), MINUTE).await.unwrap();
+    let second: Vec<i32> = db.value(&pids).await;
+    assert!(!first.is_empty() && first.iter().all(|pid| second.contains(pid)), "{second:?}");
+    assert!(second.len() <= 2, "{second:?}");
+}
+
+/// Case P42.
+#[tokio::test]
+async fn containers_hold_no_more_connections_than_that_each_frozen_or_not() {
+    let db = Database::fresh().await;
+    let endpoint = Endpoint::start();
+    let mut containers = Vec::new();
+    for _ in 0..5 {
+        let container = relay(&db.url(), &endpoint, &[("OUTBOX_BATCH_SIZE", "20")]).await;
+        db.pending(100).await;
+        container.invoke(&json!({}), MINUTE).await.unwrap();
+        containers.push(container);
+    }
+    containers.iter().for_each(|container| container.process.freeze());
+    let sessions: i64 = db.value(&format!("SELECT count(*) {SESSIONS}")).await;
+    assert!((5..=10).contains(&sessions), "{sessions} sessions of 5 containers");
+}
+
+/// Case P10.
+#[tokio::test]
+async fn sessions_that_end_while_a_container_is_frozen_cost_no_run() {
+    let db = Database::fresh().await;
+    let endpoint = Endpoint::start();
+    let relay = relay(&db.url(), &endpoint, &[]).await;
+    db.pending(1).await;
+    relay.invoke(&json!({}), MINUTE).await.unwrap();
+
+    relay.process.freeze();
+    db.run(&format!("SELECT pg_terminate_backend(pid, 10000) {SESSIONS}")).await;
+    db.pending(3).await;
+    relay.process.thaw();
+    let report = relay.invoke(&json!({}), MINUTE).await.unwrap();
+    assert_eq!((&report["dispatched"], &report["drained"]), (&json!(3), &json!(true)));
+    let output = relay.process.output();
+    assert!(!output.contains("WARN") && !output.contains("ERROR"), "{output}");
+}
+
+/// Case L09: a database that is down, and one that does not answer.
+#[tokio::test]
+async fn a_cold_start_without_a_database_is_fine_and_the_first_run_after_its_repair_too() {
+    for door in [Door::refuses(), Door::is_silent()] {
+        let db = Database::fresh().await;
+        let endpoint = Endpoint::start();
+        let url = door.url(&with_password(&db.url_as("outbox_relay").await, "secret"));
+        let relay = relay(&url, &endpoint, &[("OUTBOX_DATABASE_CONNECT_TIMEOUT_SECONDS", "1")]);
+        let relay = relay.await;
+        db.pending(3).await;
+
+        let error = relay.invoke(&json!({}), Duration::from_secs(10)).await.unwrap_err();
+        assert_eq!(error["errorType"], "database_unreachable");
+        let text = error["errorMessage"].as_str().unwrap();
+        assert!(text.contains(&door.address()) && text.contains("check"), "{text}");
+        assert!(!format!("{text}{}", relay.process.output()).contains("secret"), "{text}");
+
+        door.opens_to(&db.url());
+        let report = relay.invoke(&json!({}), MINUTE).await.unwrap();
+        assert_eq!(report["dispatched"], 3);
+    }
+}
+
+/// Case P16.
+#[tokio::test]
+async fn a_server_without_free_slots_fails_the_run_and_not_the_next() {
+    let db = Database::fresh().await;
+    let endpoint = Endpoint::start();
+    let url = db.url_as("outbox_relay").await;
+    let login = Url::parse(&url).unwrap().username().to_owned();
+    db.run(&format!("ALTER ROLE {login} CONNECTION LIMIT 0")).await;
+    let relay = relay(&url, &endpoint, &[]).await;
+    db.pending(3).await;
+
+    let error = relay.invoke(&json!({}), Duration::from_secs(10)).await.unwrap_err();
+    assert_eq!(error["errorType"], "database_busy");
+    assert!(error["errorMessage"].as_str().unwrap().contains("53300"), "{error}");
+    assert_eq!(db.count("pending").await, 3);
+    db.run(&format!("ALTER ROLE {login} CONNECTION LIMIT -1")).await;
+    assert_eq!(relay.invoke(&json!({}), MINUTE).await.unwrap()["dispatched"], 3);
+}
+
+/// Case L13.
+#[tokio::test]
+async fn a_wrong_password_is_named_and_shown_nowhere_at_the_level_trace() {
+    let db = Database::fresh().await;
+    let endpoint = Endpoint::start();
+    let url = with_password(&db.url(), PASSWORD);
+    let relay = relay(&url, &endpoint, &[("OUTBOX_LOG_LEVEL", "trace")]).await;
+    db.pending(1).await;
+    let error = relay.invoke(&json!({}), Duration::from_secs(10)).await.unwrap_err();
+    assert_eq!(error["errorType"], "database_sign_in");
+    assert!(error["errorMessage"].as_str().unwrap().contains("28P01"), "{error}");
+
+    relay.process.terminate();
+    let Ended { output, .. } = relay.process.ended().await;
+    assert!(output.contains("run failed"), "{output}");
+    for secret in [PASSWORD, url.as_str()] {
+        assert!(!format!("{error}{output}").contains(secret), "{error} {output}");
+    }
+}
+
+/// Case L01: 100 due messages, of which a tenth takes 300 ms, and two seconds until the margin.
+#[tokio::test]
+async fn a_run_near_its_deadline_marks_what_was_sent_and_hands_back_the_rest_in_time() {
+    let db = Database::fresh().await;
+    let endpoint = Endpoint::start();
+    endpoint.answer_always(|_| Answer::Accept.after(Duration::from_millis(300)));
+    let settings = [("OUTBOX_DEADLINE_MARGIN_MS", "2000"), ("OUTBOX_CONCURRENCY", "1")];
+    let relay = relay(&db.url(), &endpoint, &settings).await;
+    db.pending(100).await;
+
+    let report = relay.invoke(&json!({}), Duration::from_secs(4)).await.unwrap();
+    let count = |name: &str| report[name].as_u64().unwrap();
+    let (dispatched, released) = (count("dispatched"), count("released"));
+    assert!(dispatched > 0 && released > 0 && dispatched + released == 100, "{report}");
+    assert_eq!(report["drained"], false);
+    assert_eq!(endpoint.accepted().len() as u64, dispatched);
+    assert_eq!(db.count("dispatched").await.unsigned_abs(), dispatched);
+    let untouched = "SELECT count(*) FROM outbox.message
+                     WHERE dispatched_at IS NULL AND attempts = 0 AND locked_until IS NULL";
+    assert_eq!(db.value::<i64>(untouched).await.unsigned_abs(), released);
+}
+
+#[tokio::test]
+async fn a_relay_that_is_switched_off_asks_neither_the_database_nor_the_queue() {
+    let db = Database::fresh().await;
+    let endpoint = Endpoint::start();
+    let relay = relay(&db.url(), &endpoint, &[("OUTBOX_ENABLED", "false")]).await;
+    db.pending(1).await;
+    let report = relay.invoke(&json!({}), MINUTE).await.unwrap();
+    assert_eq!((&report["claimed"], &report["drained"]), (&json!(0), &json!(false)));
+    assert_eq!(endpoint.calls(), 0);
+    assert_eq!(db.value::<i64>(&format!("SELECT count(*) {SESSIONS}")).await, 0);
+    assert_eq!(db.count("pending").await, 1);
+}
+
+/// Case L21 among others. Each is refused with its name, what was given (unless it may hold a secret), what is allowed
+/// and an example.
+#[tokio::test]
+async fn bad_settings_end_the_program_before_it_asks_for_an_event() {
+    let endpoint = Endpoint::start();
+    for (name, value, shown) in [
+        ("OUTBOX_DESTINATIONS", r#"{"orders": "ftp://example.com/q"}"#, "ftp://example.com/q"),
+        ("OUTBOX_DESTINATIONS", r#"{"orders": "arn:aws:s3:::bucket"}"#, "arn:aws:s3:::bucket"),
+        ("OUTBOX_DESTINATIONS", r#"{"orders": "arn:aws:sqs"#, "line 1 column 23"),
+        ("OUTBOX_LEASE_SECONDS", "59", "OUTBOX_FUNCTION_TIMEOUT_SECONDS, 60"),
+        ("OUTBOX_BATCH_SIZE", "10001", "\"10001\""),
+        ("OUTBOX_CONCURRENCY", "many", "\"many\""),
+        ("OUTBOX_ENABLED", "yes", "\"yes\""),
+        ("OUTBOX_DATABASE_URL", "mysql://app:s3cret@db/shop", "(not shown)"),
+    ] {
+        let mut relay = set_up("relay", "postgres://app:s3cret@localhost/shop", &endpoint);
+        relay.env("OUTBOX_FUNCTION_TIMEOUT_SECONDS", "60").env(name, value);
+        let Ended { code, output, .. } = Function::refused(relay).await;
+        assert_eq!(code, Some(1), "{output}");
+        for said in [&format!("{name}: "), shown, "allowed: ", "for example "] {
+            assert!(output.contains(said), "no {said:?} in {output}");
+        }
+        assert!(!output.contains("s3cret"), "{output}");
+    }
+}
+
+#[tokio::test]
+async fn an_idle_function_ends_at_sigterm() {
+    let db = Database::fresh().await;
+    let endpoint = Endpoint::start();
+    let relay = relay(&db.url(), &endpoint, &[]).await;
+    relay.invoke(&json!({}), MINUTE).await.unwrap();
+    relay.process.terminate();
+    assert_eq!(relay.process.ended().await.code, Some(0));
+}
+
+#[tokio::test]
+async fn at_sigterm_a_function_marks_what_is_in_flight_and_hands_back_the_rest() {
+    let db = Database::fresh().await;
+    let endpoint = Endpoint::start();
+    let gate = Gate::closed();
+    let held = gate.clone();
+    endpoint.answer_always(move |_| Answer::Accept.behind(&held));
+    let relay = relay(&db.url(), &endpoint, &[("OUTBOX_CONCURRENCY", "2")]).await;
+    db.pending(100).await;
+
+    let event = json!({});
+    tokio::select! {
+        answer = relay.invoke(&event, MINUTE) => panic!("answered though held: {answer:?}"),
+        () = endpoint.calls_reached(2) => relay.process.terminate(),
+    }
+    let heard = || async { relay.process.output().contains("SIGTERM").then_some(()) };
+    eventually("the signal to be heard", heard).await;
+    gate.open();
+    assert_eq!(relay.process.ended().await.code, Some(0));
+    assert_eq!(db.count("dispatched").await, 20);
+    let untouched =
+        "SELECT count(*) FROM outbox.message WHERE attempts = 0 AND locked_until IS NULL";
+    assert_eq!(db.value::<i64>(untouched).await, 80);
+}
+
+/// Five messages, of which only the fourth may go; case R15.
+async fn purgeable(db: &Database) -> Vec<i64> {
+    let ids = db.pending(5).await;
+    db.run("UPDATE outbox.message SET created_at = now() - interval '100 days'").await;
+    for (id, set) in [
+        (ids[1], "locked_until = now() + interval '1 minute', claim_token = gen_random_uuid()"),
+        (ids[2], "dead_at = now() - interval '100 days', dead_reason = 'refused'"),
+        (ids[3], "dispatched_at = now() - interval '8 days'"),
+        (ids[4], "dispatched_at = now() - interval '1 hour'"),
+    ] {
+        db.run(&format!("UPDATE outbox.message SET {set} WHERE id = {id}")).await;
+    }
+    ids
+}
+
+#[tokio::test]
+async fn the_purge_function_deletes_dispatched_messages_past_retention_and_nothing_else() {
+    let db = Database::fresh().await;
+    let ids = purgeable(&db).await;
+    let mut command = program("purge");
+    command.env("OUTBOX_DATABASE_URL", db.url_as("outbox_admin").await);
+    let purge = Function::start(command).await;
+    for (event, purged) in [(json!({}), 1), (Value::Null, 0), (json!("again"), 0)] {
+        let report = purge.invoke(&event, MINUTE).await.unwrap();
+        let duration_ms = &report["duration_ms"];
+        let expected = json!({ "purged": purged, "drained": true, "duration_ms": duration_ms });
+        assert_eq!(report, expected);
+    }
+    let left: Vec<i64> = db.value("SELECT array_agg(id ORDER BY id) FROM outbox.message").await;
+    assert_eq!(left, [ids[0], ids[1], ids[2], ids[4]]);
+}
+
+/// Case R17: within the margin before its deadline it still does one batch, so that it gets on in any case.
+#[tokio::test]
+async fn the_purge_function_stops_by_its_deadline_and_the_next_invocation_goes_on() {
+    let db = Database::fresh().await;
+    db.pending(10).await;
+    db.run("UPDATE outbox.message SET dispatched_at = now() - interval '30 days'").await;
+    let mut command = program("purge");
+    command.env("OUTBOX_DATABASE_URL", db.url()).env("OUTBOX_PURGE_BATCH_SIZE", "4");
+    let purge = Function::start(command).await;
+    let hurried = purge.invoke(&json!({}), Duration::from_millis(2_900)).await.unwrap();
+    assert_eq!((&hurried["purged"], &hurried["drained"]), (&json!(4), &json!(false)));
+    let report = purge.invoke(&json!({}), MINUTE).await.unwrap();
+    assert_eq!((&report["purged"], &report["drained"]), (&json!(6), &json!(true)));
+}
+
+/// An admin function under the role that it is meant for.
+async fn admin(db: &Database) -> Function {
+    let mut command = program("admin");
+    command.env("OUTBOX_DATABASE_URL", db.url_as("outbox_admin").await);
+    Function::start(command).await
+}
+
+#[tokio::test]
+async fn the_admin_function_tells_the_status_and_redrives_what_it_is_told_to() {
+    let db = Database::fresh().await;
+    let admin = admin(&db).await;
+    let orders = db.pending(3).await;
+    db.insert(2, "'events'", "NULL").await;
+    db.run("UPDATE outbox.message SET dead_at = now(), dead_reason = 'refused', attempts = 10 WHERE id <> 1")
+        .await;
+    assert_eq!(orders[0], 1);
+
+    let status = admin.invoke(&json!({ "command": "status" }), MINUTE).await.unwrap();
+    assert_eq!((&status["healthy"], &status["due"]), (&json!(false), &json!(1)));
+    assert_eq!(status["dead"], 4);
+    let destinations = status["destinations"].as_array().unwrap();
+    let dead_of = |name: &str| {
+        let of = destinations.iter().find(|of| of["destination"] == name);
+        of.map(|of| of["dead"].clone())
+    };
+    assert_eq!((dead_of("orders"), dead_of("events")), (Some(json!(2)), Some(json!(2))));
+
+    let by_id = json!({ "command": "redrive", "ids": [orders[1]], "reason": "queue repaired" });
+    assert_eq!(admin.invoke(&by_id, MINUTE).await.unwrap(), json!({ "redriven": 1 }));
+    assert_eq!(db.status(orders[1]).await, "pending");
+    let by_destination =
+        json!({ "command": "redrive", "destination": "events", "all": true, "reason": "back" });
+    assert_eq!(admin.invoke(&by_destination, MINUTE).await.unwrap(), json!({ "redriven": 2 }));
+    assert_eq!(db.status(orders[2]).await, "dead");
+
+    let written = "SELECT string_agg(format('%s %s', n_messages, reason), ', ' ORDER BY id)
+                   FROM outbox.audit WHERE actor LIKE 'admin function, request %'";
+    assert_eq!(db.value::<String>(written).await, "1 queue repaired, 2 back");
+}
+
+#[tokio::test]
+async fn the_admin_function_refuses_what_is_no_command_and_shows_those_there_are() {
+    let db = Database::fresh().await;
+    let admin = admin(&db).await;
+    for event in [
+        json!({ "command": "drop" }),
+        json!({ "command": "status", "verbose": true }),
+        json!({ "command": "redrive", "id": [7] }),
+        json!({}),
+        Value::Null,
+    ] {
+        let error = admin.invoke(&event, MINUTE).await.unwrap_err();
+        assert_eq!(error["errorType"], "usage", "{error}");
+        let text = error["errorMessage"].as_str().unwrap();
+        assert!(text.contains(r#"{"command": "status"}"#), "{text}");
+        assert!(text.contains(r#"{"command": "redrive", "ids": [7], "reason""#), "{text}");
+    }
+    let without_reason = json!({ "command": "redrive", "ids": [7] });
+    let error = admin.invoke(&without_reason, MINUTE).await.unwrap_err();
+    assert!(error["errorMessage"].as_str().unwrap().contains("reason"), "{error}");
+    assert!(admin.invoke(&json!({ "command": "status" }), MINUTE).await.is_ok());
+}
