@@ -41,6 +41,8 @@ CREATE TABLE outbox.message (
     CONSTRAINT message_destination_length CHECK (char_length(destination) BETWEEN 1 AND 128),
     CONSTRAINT message_type_length CHECK (char_length(message_type) BETWEEN 1 AND 256),
     CONSTRAINT message_group_length CHECK (octet_length(message_group) <= 1024),
+    -- An age is taken of it, and Postgres before 17 can't subtract an infinite time.
+    CONSTRAINT message_created_at_finite CHECK (isfinite(created_at)),
     CONSTRAINT message_headers_object CHECK (jsonb_typeof(headers) = 'object'),
     CONSTRAINT message_dispatched_or_dead CHECK (dispatched_at IS NULL OR dead_at IS NULL),
     CONSTRAINT message_dead_with_reason CHECK ((dead_at IS NULL) = (dead_reason IS NULL))
@@ -301,7 +303,7 @@ FROM (
     UNION ALL
     SELECT destination,
            CASE WHEN locked_until > now() THEN 'claimed' WHEN available_at > now() THEN 'scheduled' ELSE 'due' END,
-           CASE WHEN available_at <= now() THEN available_at END
+           CASE WHEN available_at <= now() THEN greatest(created_at, available_at) END
     FROM outbox.message
     WHERE available_at IS NOT NULL AND dispatched_at IS NULL AND dead_at IS NULL
     UNION ALL

@@ -214,6 +214,13 @@ async fn due_lists_each_destination_with_the_age_of_its_oldest_due_message() {
     let due = store.due().await.unwrap();
     let names: Vec<_> = due.iter().map(|d| d.destination.as_str()).collect();
     assert_eq!(names, ["a", "b"]);
+    // A time of its own that lies before its creation, and even one before all time, makes it no older.
+    db.insert(1, "'long ago'", "NULL").await;
+    db.run("UPDATE outbox.message SET available_at = '-infinity' WHERE destination = 'long ago'").await;
+    let oldest = &store.due().await.unwrap()[2];
+    assert!(oldest.destination == "long ago" && oldest.oldest_due_seconds < 30.0, "{oldest:?}");
+    assert_eq!(store.backlog().await.unwrap().len(), 4);
+
     assert!((90.0..120.0).contains(&due[0].oldest_due_seconds), "{due:?}");
     assert!((0.0..30.0).contains(&due[1].oldest_due_seconds), "{due:?}");
 }

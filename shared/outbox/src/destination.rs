@@ -1,9 +1,11 @@
 //! The map from logical destination names to targets, as the setting `OUTBOX_DESTINATIONS` gives it.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
-use serde::Deserialize;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use thiserror::Error;
 
 use crate::target::{Target, TargetError};
@@ -61,6 +63,12 @@ pub enum DestinationError {
         /// The name as given.
         name: String,
     },
+    /// A name that is given more than once; whichever counted, the other would be lost without a word.
+    #[error("destination {name:?} is given twice; allowed: each name once, for example {EXAMPLE}")]
+    Twice {
+        /// The name.
+        name: String,
+    },
     /// A target that is no queue and no topic.
     #[error("destination {name:?}: {source}")]
     Target {
@@ -110,6 +118,31 @@ enum OnDead {
     Continue,
 }
 
+/// The entries of a JSON object as they stand there, a repeated name included.
+struct Pairs(Vec<(String, serde_json::Value)>);
+
+impl<'de> Deserialize<'de> for Pairs {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Object;
+        impl<'de> Visitor<'de> for Object {
+            type Value = Pairs;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a map")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pairs, A::Error> {
+                let mut pairs = Vec::new();
+                while let Some(pair) = map.next_entry()? {
+                    pairs.push(pair);
+                }
+                Ok(Pairs(pairs))
+            }
+        }
+        deserializer.deserialize_map(Object)
+    }
+}
+
 impl Destinations {
     /// Reads the JSON object of the setting `OUTBOX_DESTINATIONS`.
     ///
@@ -118,12 +151,18 @@ impl Destinations {
     pub fn from_json(text: &str) -> Result<Self, DestinationError> {
         let malformed =
             |error: serde_json::Error| DestinationError::Malformed { problem: error.to_string() };
-        let given: BTreeMap<String, serde_json::Value> =
-            serde_json::from_str(text).map_err(malformed)?;
+        let Pairs(given) = serde_json::from_str(text).map_err(malformed)?;
         if given.is_empty() {
             return Err(DestinationError::Empty);
         }
-        given.into_iter().map(|(name, value)| Self::read_one(name, value)).collect()
+        let mut destinations = BTreeMap::new();
+        for (name, value) in given {
+            let destination = Self::read_one(name.clone(), value)?;
+            if destinations.insert(name.clone(), Arc::new(destination)).is_some() {
+                return Err(DestinationError::Twice { name });
+            }
+        }
+        Ok(Self(destinations))
     }
 
     fn read_one(name: String, value: serde_json::Value) -> Result<Destination, DestinationError> {
@@ -200,6 +239,10 @@ mod tests {
                 "1024 to 1048576",
             ),
             (r#"{"a": {"target": "arn:aws:sqs:eu-west-1:1:q", "max_byte": 7}}"#, "max_byte"),
+            (
+                r#"{"a": "arn:aws:sqs:eu-west-1:1:q", "a": "arn:aws:sqs:eu-west-1:1:r"}"#,
+                "\"a\" is given twice",
+            ),
             (r#"{"": "arn:aws:sqs:eu-west-1:1:q"}"#, "1 to 128"),
         ] {
             let message = Destinations::from_json(text).unwrap_err().to_string();

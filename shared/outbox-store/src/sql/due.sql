@@ -42,7 +42,7 @@ oldest AS (
            AND m.available_at IS NULL AND m.dispatched_at IS NULL AND m.dead_at IS NULL
          ORDER BY m.destination, m.id
          LIMIT 1),
-        (SELECT m.available_at
+        (SELECT greatest(m.created_at, m.available_at)
          FROM outbox.message AS m
          WHERE m.destination >= unfinished.destination AND m.destination <= unfinished.destination
            AND m.available_at <= now() AND m.dispatched_at IS NULL AND m.dead_at IS NULL
