@@ -6,6 +6,13 @@ SHELL := bash
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+.PHONY: demo
+demo: ## See all of it work, on this machine (installs, builds and starts what it needs)
+	@infra/local/up
+	@infra/local/cargo-lambda
+	@cargo build --workspace --bins
+	@set -a; source .local/env; set +a; exec "$${CARGO_TARGET_DIR:-target}/debug/demo"
+
 .PHONY: setup
 setup: ## Install the tools that the demo needs
 	@infra/local/cargo-lambda

@@ -6,7 +6,7 @@ use outbox::Message;
 use outbox_store::{Quota, Store};
 use outbox_tests::Database;
 
-const LEASE: Duration = Duration::from_secs(60);
+const LEASE: Duration = Duration::from_mins(1);
 
 pub(crate) fn quota(destination: &str, n_messages: u32) -> Quota {
     Quota { destination: destination.to_owned(), n_messages }
@@ -216,7 +216,8 @@ async fn due_lists_each_destination_with_the_age_of_its_oldest_due_message() {
     assert_eq!(names, ["a", "b"]);
     // A time of its own that lies before its creation, and even one before all time, makes it no older.
     db.insert(1, "'long ago'", "NULL").await;
-    db.run("UPDATE outbox.message SET available_at = '-infinity' WHERE destination = 'long ago'").await;
+    db.run("UPDATE outbox.message SET available_at = '-infinity' WHERE destination = 'long ago'")
+        .await;
     let oldest = &store.due().await.unwrap()[2];
     assert!(oldest.destination == "long ago" && oldest.oldest_due_seconds < 30.0, "{oldest:?}");
     assert_eq!(store.backlog().await.unwrap().len(), 4);

@@ -7,6 +7,7 @@ use outbox_lambda::{Error, Program, Settings, connect, explain, pool};
 use outbox_tests::{Database, eventually};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpListener;
+use tokio_postgres::NoTls;
 use url::Url;
 
 use proxy::Proxy;
@@ -184,22 +185,31 @@ async fn an_address_that_never_answers_fails_within_the_connect_timeout() {
     }
 }
 
-/// Case P10, as a server that closes idle connections.
+/// Case P10, as a server that closes idle connections while the function is frozen.
 #[tokio::test]
 async fn a_connection_closed_by_the_server_is_replaced_without_an_error_or_a_warning() {
     logged::start();
     let db = Database::empty().await;
     let pool = pool(&database(&db.url(), &[])).unwrap();
     pool.get().await.unwrap().query_one("SELECT 1", &[]).await.unwrap();
-    db.run(&format!("SELECT pg_terminate_backend(pid) {SESSIONS}")).await;
-    let sessions = format!("SELECT count(*) {SESSIONS}");
-    let none = || async { (db.value::<i64>(&sessions).await == 0).then_some(()) };
-    eventually("the end of the session", none).await;
-
+    end_sessions_during_a_freeze(&db);
     pool.get().await.unwrap().query_one("SELECT 1", &[]).await.unwrap();
     assert_eq!(pool.status().size, 1);
     let logged = logged::text();
     assert!(!logged.contains("WARN") && !logged.contains("ERROR"), "{logged}");
+}
+
+/// From a thread of its own: this one waits for it, so that nothing notices before the thaw.
+fn end_sessions_during_a_freeze(db: &Database) {
+    let server = db.config();
+    let ending = async move {
+        let (client, connection) = server.connect(NoTls).await.unwrap();
+        tokio::spawn(connection);
+        let sql = format!("SELECT pg_terminate_backend(pid, 5000) {SESSIONS}");
+        assert!(client.query_one(&sql, &[]).await.unwrap().get::<_, bool>(0));
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    std::thread::spawn(move || runtime.block_on(ending)).join().unwrap();
 }
 
 /// Case P10, as a firewall that forgets idle connections: no packet comes back.

@@ -1,4 +1,5 @@
 //! The functions as Lambda runs them: the real programs under the runtime protocol, frozen, thawed and out of time.
+//! Here the relay; purge and admin have files of their own.
 
 use std::time::Duration;
 
@@ -10,7 +11,9 @@ use url::Url;
 
 use door::Door;
 
+mod admin;
 mod door;
+mod purge;
 
 /// A deadline that no test comes near.
 pub(crate) const MINUTE: Duration = Duration::from_mins(1);
@@ -22,9 +25,9 @@ const SESSIONS: &str = "FROM pg_stat_activity
 /// A password that must not turn up anywhere.
 const PASSWORD: &str = "kEeP-tHiS-tO-yOuRsElF";
 
-/// A program on that database, with `orders` as a queue of the endpoint.
+/// A program on that database, with `orders` as a FIFO queue of the endpoint: its entries carry all ids.
 pub(crate) fn set_up(name: &str, database_url: &str, endpoint: &Endpoint) -> Command {
-    let destinations = json!({ "orders": endpoint.queue_url("orders") });
+    let destinations = json!({ "orders": endpoint.queue_url("orders.fifo") });
     let mut command = program(name);
     command
         .env("OUTBOX_DATABASE_URL", database_url)
@@ -130,7 +133,9 @@ async fn containers_hold_no_more_connections_than_that_each_frozen_or_not() {
         container.invoke(&json!({}), MINUTE).await.unwrap();
         containers.push(container);
     }
-    containers.iter().for_each(|container| container.process.freeze());
+    for container in &containers {
+        container.process.freeze();
+    }
     let sessions: i64 = db.value(&format!("SELECT count(*) {SESSIONS}")).await;
     assert!((5..=10).contains(&sessions), "{sessions} sessions of 5 containers");
 }
@@ -154,27 +159,35 @@ async fn sessions_that_end_while_a_container_is_frozen_cost_no_run() {
     assert!(!output.contains("WARN") && !output.contains("ERROR"), "{output}");
 }
 
-/// Case L09: a database that is down, and one that does not answer.
+/// A function starts while nobody answers behind the door: its first run says so, and the first one after the door has
+/// opened is a normal one.
+async fn a_cold_start_at(door: Door) {
+    let db = Database::fresh().await;
+    let endpoint = Endpoint::start();
+    let url = door.url(&db.url_as("outbox_relay").await);
+    let relay = relay(&url, &endpoint, &[("OUTBOX_DATABASE_CONNECT_TIMEOUT_SECONDS", "3")]).await;
+    db.pending(3).await;
+
+    let error = relay.invoke(&json!({}), Duration::from_secs(10)).await.unwrap_err();
+    assert_eq!(error["errorType"], "database_unreachable");
+    let text = error["errorMessage"].as_str().unwrap();
+    assert!(text.contains(&door.address()) && text.contains("check"), "{text}");
+    assert!(!format!("{text}{}", relay.process.output()).contains("secret"), "{text}");
+
+    door.opens_to(&db.url());
+    assert_eq!(relay.invoke(&json!({}), MINUTE).await.unwrap()["dispatched"], 3);
+}
+
+/// Case L09.
 #[tokio::test]
-async fn a_cold_start_without_a_database_is_fine_and_the_first_run_after_its_repair_too() {
-    for door in [Door::refuses(), Door::is_silent()] {
-        let db = Database::fresh().await;
-        let endpoint = Endpoint::start();
-        let url = door.url(&with_password(&db.url_as("outbox_relay").await, "secret"));
-        let relay = relay(&url, &endpoint, &[("OUTBOX_DATABASE_CONNECT_TIMEOUT_SECONDS", "1")]);
-        let relay = relay.await;
-        db.pending(3).await;
+async fn a_cold_start_while_the_database_is_down_fails_the_run_and_not_the_function() {
+    a_cold_start_at(Door::refuses()).await;
+}
 
-        let error = relay.invoke(&json!({}), Duration::from_secs(10)).await.unwrap_err();
-        assert_eq!(error["errorType"], "database_unreachable");
-        let text = error["errorMessage"].as_str().unwrap();
-        assert!(text.contains(&door.address()) && text.contains("check"), "{text}");
-        assert!(!format!("{text}{}", relay.process.output()).contains("secret"), "{text}");
-
-        door.opens_to(&db.url());
-        let report = relay.invoke(&json!({}), MINUTE).await.unwrap();
-        assert_eq!(report["dispatched"], 3);
-    }
+/// Case L09.
+#[tokio::test]
+async fn a_cold_start_while_the_database_is_silent_fails_the_run_and_not_the_function() {
+    a_cold_start_at(Door::is_silent()).await;
 }
 
 /// Case P16.
@@ -310,114 +323,4 @@ async fn at_sigterm_a_function_marks_what_is_in_flight_and_hands_back_the_rest()
     let untouched =
         "SELECT count(*) FROM outbox.message WHERE attempts = 0 AND locked_until IS NULL";
     assert_eq!(db.value::<i64>(untouched).await, 80);
-}
-
-/// Five messages, of which only the fourth may go; case R15.
-async fn purgeable(db: &Database) -> Vec<i64> {
-    let ids = db.pending(5).await;
-    db.run("UPDATE outbox.message SET created_at = now() - interval '100 days'").await;
-    for (id, set) in [
-        (ids[1], "locked_until = now() + interval '1 minute', claim_token = gen_random_uuid()"),
-        (ids[2], "dead_at = now() - interval '100 days', dead_reason = 'refused'"),
-        (ids[3], "dispatched_at = now() - interval '8 days'"),
-        (ids[4], "dispatched_at = now() - interval '1 hour'"),
-    ] {
-        db.run(&format!("UPDATE outbox.message SET {set} WHERE id = {id}")).await;
-    }
-    ids
-}
-
-#[tokio::test]
-async fn the_purge_function_deletes_dispatched_messages_past_retention_and_nothing_else() {
-    let db = Database::fresh().await;
-    let ids = purgeable(&db).await;
-    let mut command = program("purge");
-    command.env("OUTBOX_DATABASE_URL", db.url_as("outbox_admin").await);
-    let purge = Function::start(command).await;
-    for (event, purged) in [(json!({}), 1), (Value::Null, 0), (json!("again"), 0)] {
-        let report = purge.invoke(&event, MINUTE).await.unwrap();
-        let duration_ms = &report["duration_ms"];
-        let expected = json!({ "purged": purged, "drained": true, "duration_ms": duration_ms });
-        assert_eq!(report, expected);
-    }
-    let left: Vec<i64> = db.value("SELECT array_agg(id ORDER BY id) FROM outbox.message").await;
-    assert_eq!(left, [ids[0], ids[1], ids[2], ids[4]]);
-}
-
-/// Case R17: within the margin before its deadline it still does one batch, so that it gets on in any case.
-#[tokio::test]
-async fn the_purge_function_stops_by_its_deadline_and_the_next_invocation_goes_on() {
-    let db = Database::fresh().await;
-    db.pending(10).await;
-    db.run("UPDATE outbox.message SET dispatched_at = now() - interval '30 days'").await;
-    let mut command = program("purge");
-    command.env("OUTBOX_DATABASE_URL", db.url()).env("OUTBOX_PURGE_BATCH_SIZE", "4");
-    let purge = Function::start(command).await;
-    let hurried = purge.invoke(&json!({}), Duration::from_millis(2_900)).await.unwrap();
-    assert_eq!((&hurried["purged"], &hurried["drained"]), (&json!(4), &json!(false)));
-    let report = purge.invoke(&json!({}), MINUTE).await.unwrap();
-    assert_eq!((&report["purged"], &report["drained"]), (&json!(6), &json!(true)));
-}
-
-/// An admin function under the role that it is meant for.
-async fn admin(db: &Database) -> Function {
-    let mut command = program("admin");
-    command.env("OUTBOX_DATABASE_URL", db.url_as("outbox_admin").await);
-    Function::start(command).await
-}
-
-#[tokio::test]
-async fn the_admin_function_tells_the_status_and_redrives_what_it_is_told_to() {
-    let db = Database::fresh().await;
-    let admin = admin(&db).await;
-    let orders = db.pending(3).await;
-    db.insert(2, "'events'", "NULL").await;
-    db.run("UPDATE outbox.message SET dead_at = now(), dead_reason = 'refused', attempts = 10 WHERE id <> 1")
-        .await;
-    assert_eq!(orders[0], 1);
-
-    let status = admin.invoke(&json!({ "command": "status" }), MINUTE).await.unwrap();
-    assert_eq!((&status["healthy"], &status["due"]), (&json!(false), &json!(1)));
-    assert_eq!(status["dead"], 4);
-    let destinations = status["destinations"].as_array().unwrap();
-    let dead_of = |name: &str| {
-        let of = destinations.iter().find(|of| of["destination"] == name);
-        of.map(|of| of["dead"].clone())
-    };
-    assert_eq!((dead_of("orders"), dead_of("events")), (Some(json!(2)), Some(json!(2))));
-
-    let by_id = json!({ "command": "redrive", "ids": [orders[1]], "reason": "queue repaired" });
-    assert_eq!(admin.invoke(&by_id, MINUTE).await.unwrap(), json!({ "redriven": 1 }));
-    assert_eq!(db.status(orders[1]).await, "pending");
-    let by_destination =
-        json!({ "command": "redrive", "destination": "events", "all": true, "reason": "back" });
-    assert_eq!(admin.invoke(&by_destination, MINUTE).await.unwrap(), json!({ "redriven": 2 }));
-    assert_eq!(db.status(orders[2]).await, "dead");
-
-    let written = "SELECT string_agg(format('%s %s', n_messages, reason), ', ' ORDER BY id)
-                   FROM outbox.audit WHERE actor LIKE 'admin function, request %'";
-    assert_eq!(db.value::<String>(written).await, "1 queue repaired, 2 back");
-}
-
-#[tokio::test]
-async fn the_admin_function_refuses_what_is_no_command_and_shows_those_there_are() {
-    let db = Database::fresh().await;
-    let admin = admin(&db).await;
-    for event in [
-        json!({ "command": "drop" }),
-        json!({ "command": "status", "verbose": true }),
-        json!({ "command": "redrive", "id": [7] }),
-        json!({}),
-        Value::Null,
-    ] {
-        let error = admin.invoke(&event, MINUTE).await.unwrap_err();
-        assert_eq!(error["errorType"], "usage", "{error}");
-        let text = error["errorMessage"].as_str().unwrap();
-        assert!(text.contains(r#"{"command": "status"}"#), "{text}");
-        assert!(text.contains(r#"{"command": "redrive", "ids": [7], "reason""#), "{text}");
-    }
-    let without_reason = json!({ "command": "redrive", "ids": [7] });
-    let error = admin.invoke(&without_reason, MINUTE).await.unwrap_err();
-    assert!(error["errorMessage"].as_str().unwrap().contains("reason"), "{error}");
-    assert!(admin.invoke(&json!({ "command": "status" }), MINUTE).await.is_ok());
 }

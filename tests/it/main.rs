@@ -15,5 +15,6 @@ mod publish;
 mod purge;
 mod queries;
 mod redrive;
+mod replay;
 mod roles;
 mod run;

@@ -27,7 +27,7 @@ fn dead() -> Mark {
 }
 
 async fn claim(store: &Store) -> Claim {
-    store.claim(&[quota("orders", 100)], Duration::from_secs(60), "test").await.unwrap()
+    store.claim(&[quota("orders", 100)], Duration::from_mins(1), "test").await.unwrap()
 }
 
 fn marks(of: impl IntoIterator<Item = (i64, Mark)>) -> Marks {
@@ -45,7 +45,7 @@ async fn each_message_is_marked_by_its_own_outcome() {
     // Given in another order than the ids, as answers arrive.
     let marks = marks([
         (ids[3], Mark::Released),
-        (ids[1], retry(Duration::from_secs(60), false)),
+        (ids[1], retry(Duration::from_mins(1), false)),
         (ids[0], dispatched()),
         (ids[2], dead()),
     ]);
@@ -103,7 +103,7 @@ async fn a_repeated_mark_counts_the_same_and_changes_nothing() {
     let store = db.store();
     let ids = db.pending(4).await;
     let claim = claim(&store).await;
-    let all = [dispatched(), retry(Duration::from_secs(60), true), dead(), Mark::Released];
+    let all = [dispatched(), retry(Duration::from_mins(1), true), dead(), Mark::Released];
     let marks = marks(ids.iter().copied().zip(all));
 
     let first = store.mark(claim.token, &marks).await.unwrap();

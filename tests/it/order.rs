@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::claim::{claim, ids, quota};
 
 const RETRY: Mark = Mark::Retry {
-    delay: Duration::from_secs(60),
+    delay: Duration::from_mins(1),
     gives_attempt_back: false,
     code: String::new(),
     detail: String::new(),
@@ -32,7 +32,7 @@ async fn a_group_waits_behind_its_retrying_head_and_no_other_does() {
     let db = Database::fresh().await;
     let store = db.store();
     let group = db.insert(3, "'orders'", "'g'").await;
-    let first = store.claim(&[quota("orders", 1)], Duration::from_secs(60), "test").await.unwrap();
+    let first = store.claim(&[quota("orders", 1)], Duration::from_mins(1), "test").await.unwrap();
     let mut marks = Marks::default();
     marks.push(group[0], RETRY);
     store.mark(first.token, &marks).await.unwrap();

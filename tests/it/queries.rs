@@ -11,7 +11,8 @@ async fn every_statement_has_the_parameters_and_columns_that_the_table_says() {
         let statement =
             db.client.prepare(&sql).await.unwrap_or_else(|e| panic!("{}: {e:?}", query.name));
         assert_eq!(statement.params(), query.params, "{}", query.name);
-        let columns: Vec<_> = statement.columns().iter().map(|column| column.name()).collect();
+        let columns: Vec<_> =
+            statement.columns().iter().map(tokio_postgres::Column::name).collect();
         assert_eq!(columns, query.columns, "{}", query.name);
     }
 }

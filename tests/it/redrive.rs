@@ -104,7 +104,7 @@ async fn the_backlog_counts_each_message_once() {
     ))
     .await;
     db.run(&format!(
-        "UPDATE outbox.message SET available_at = now() - interval '1 day' WHERE id = {}",
+        "UPDATE outbox.message SET created_at = now() - interval '2 days', available_at = now() - interval '1 day' WHERE id = {}",
         ids[1]
     ))
     .await;

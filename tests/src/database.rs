@@ -178,7 +178,9 @@ impl Drop for Database {
 /// is a new one.
 async fn template(server: &Config) -> String {
     let mut hasher = DefaultHasher::new();
-    outbox_store::migrations(&Schema::default()).iter().for_each(|m| m.sql.hash(&mut hasher));
+    for migration in outbox_store::migrations(&Schema::default()) {
+        migration.sql.hash(&mut hasher);
+    }
     let name = format!("template_{:016x}", hasher.finish());
     let client = connect(server).await;
     // Tests are processes of their own: one makes it, the others wait here.

@@ -105,12 +105,11 @@ impl Process {
     /// # Panics
     /// If it has not within half a minute.
     pub async fn ended(&self) -> Ended {
-        match tokio::time::timeout(PATIENCE, self.end()).await {
-            Ok(ended) => ended,
-            Err(_) => panic!("still running after {PATIENCE:?}: {}", self.output()),
-        }
+        let ended = tokio::time::timeout(PATIENCE, self.end()).await;
+        ended.unwrap_or_else(|_| panic!("still running after {PATIENCE:?}: {}", self.output()))
     }
 
+    /// The same, for as long as it takes.
     pub(crate) async fn end(&self) -> Ended {
         let mut ended = self.ended.clone();
         let status = *ended.wait_for(Option::is_some).await.unwrap();

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use aws_config::{BehaviorVersion, Region, SdkConfig};
+use aws_sdk_sqs::Client;
 use aws_sdk_sqs::config::{Credentials, SharedCredentialsProvider};
 use aws_sdk_sqs::types::{
     DeleteMessageBatchRequestEntry, Message, MessageSystemAttributeName, QueueAttributeName,
 };
-use aws_sdk_sqs::Client;
 use uuid::Uuid;
 
 use crate::local;
@@ -90,7 +90,7 @@ impl Queue {
                 return received;
             }
             received.extend(batch);
-            let in_time = started.elapsed() < Duration::from_secs(60);
+            let in_time = started.elapsed() < Duration::from_mins(1);
             assert!(in_time, "{} of {n} messages within a minute", received.len());
         }
     }

@@ -18,14 +18,23 @@ pub(crate) struct Console {
     n_steps: u32,
     n_checks: u32,
     promises: Table,
+    /// Whether a check has failed, after which there are no more.
+    is_untrue: bool,
 }
 
 impl Console {
     pub(crate) fn new() -> Self {
         let mut promises = Table::new();
-        promises.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+        promises.load_style(presets::UTF8_FULL_CONDENSED);
         promises.set_header(["Promised", "Seen", "OK"]);
-        Self { out: Term::stdout(), started: Instant::now(), n_steps: 0, n_checks: 0, promises }
+        Self {
+            out: Term::stdout(),
+            started: Instant::now(),
+            n_steps: 0,
+            n_checks: 0,
+            promises,
+            is_untrue: false,
+        }
     }
 
     pub(crate) fn title(&self, title: &str) {
@@ -39,9 +48,11 @@ impl Console {
         self.line(&format!("\n{} {}", style(number).cyan().bold(), style(title).bold()));
     }
 
-    /// Something worth knowing.
-    pub(crate) fn note(&self, text: impl Display) {
-        self.line(&format!("   {}", style(text).dim()));
+    /// Something worth knowing, in one line or more.
+    pub(crate) fn note(&self, text: &str) {
+        for line in text.lines() {
+            self.line(&format!("   {}", style(line).dim()));
+        }
     }
 
     /// What a user would type at this point.
@@ -49,24 +60,38 @@ impl Console {
         self.line(&format!("   {} {command}", style("$").cyan()));
     }
 
-    /// Compares what was found with what must be.
+    /// Counts what was found, and compares it with what must be.
     ///
     /// # Errors
     /// If they differ: the error says both.
-    pub(crate) fn check<T: PartialEq + Display>(
+    pub(crate) fn count<T: Display + Copy>(
         &mut self,
-        what: &str,
         expected: T,
+        what: &str,
         found: T,
     ) -> Result<()> {
+        let claim = format!("{found:>3} {what}");
+        self.verify(&claim, what, &expected.to_string(), &found.to_string())
+    }
+
+    /// The same for what is no number.
+    ///
+    /// # Errors
+    /// If they differ: the error says both.
+    pub(crate) fn check(&mut self, what: &str, expected: &str, found: &str) -> Result<()> {
+        self.verify(&format!("{what}: {found}"), what, expected, found)
+    }
+
+    fn verify(&mut self, claim: &str, what: &str, expected: &str, found: &str) -> Result<()> {
         self.n_checks += 1;
         if found == expected {
-            self.line(&format!("   {} {what}: {found}", style("✓").green().bold()));
+            self.line(&format!("   {} {claim}", style("✓").green().bold()));
             return Ok(());
         }
-        self.line(&format!("   {} {what}: {found}", style("✗").red().bold()));
         let seen = format!("expected {expected}, found {found}");
+        self.line(&format!("   {} {what}: {seen}", style("✗").red().bold()));
         self.promises.add_row([what, seen.as_str(), "NO"]);
+        self.is_untrue = true;
         bail!("not true: {what}: {seen}")
     }
 
@@ -76,8 +101,8 @@ impl Console {
     }
 
     /// A bar that counts to `n`; it vanishes when it is done or dropped.
-    pub(crate) fn bar(&self, what: &'static str, n: usize) -> ProgressBar {
-        let bar = self.waiting(Some(n as u64), "   {msg} {bar:30.cyan/dim} {pos}/{len}");
+    pub(crate) fn bar(&self, what: &'static str, n: u64) -> ProgressBar {
+        let bar = self.waiting(Some(n), "   {msg} {bar:30.cyan/dim} {pos}/{len}");
         bar.set_message(what);
         bar
     }
@@ -91,7 +116,8 @@ impl Console {
     }
 
     fn waiting(&self, n: Option<u64>, template: &str) -> ProgressBar {
-        let style = ProgressStyle::with_template(template).expect("the template is ours, and tried");
+        let style =
+            ProgressStyle::with_template(template).expect("the template is ours, and tried");
         // Standard output, as all lines: on anything but a terminal indicatif draws nothing there.
         ProgressBar::with_draw_target(n, ProgressDrawTarget::term(self.out.clone(), 20))
             .with_style(style)
@@ -111,7 +137,7 @@ impl Console {
 
     /// The end of any other.
     pub(crate) fn fail(self, error: &anyhow::Error) -> ExitCode {
-        if !self.promises.is_empty() {
+        if self.is_untrue {
             self.line(&format!("\n{}", self.promises));
         }
         // That nobody listens is no further failure, here and below.

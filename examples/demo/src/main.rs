@@ -11,17 +11,21 @@ mod console;
 mod consumer;
 mod database;
 mod lambda;
-mod logs;
 mod operator;
 mod order_service;
+mod programs;
 mod queues;
 mod stage;
 mod steps;
 
+use std::pin::pin;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Result, anyhow};
+use thiserror::Error;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::timeout;
 
 use crate::console::Console;
 use crate::stage::{Scratch, Stage};
@@ -41,14 +45,36 @@ async fn main() -> ExitCode {
 
 /// However the story ends, its processes are stopped and its database, queues and topic removed.
 async fn tell_and_clear(scratch: &Scratch, console: &mut Console) -> Result<()> {
+    let told = tell_unless_stopped(scratch, console).await;
+    let cleared = scratch.clear().await;
+    match &told {
+        Err(error) if !error.is::<Stopped>() => {
+            if let Some(logs) = scratch.logs.kept() {
+                console.note(&format!("logs of this run: {logs}"));
+            }
+        }
+        _ => scratch.logs.close(),
+    }
+    match (told, cleared) {
+        (Err(error), Err(left)) => {
+            Err(anyhow!("{error:#}\nand not all of this run is removed: {left:#}"))
+        }
+        (told, cleared) => told.and(cleared),
+    }
+}
+
+async fn tell_unless_stopped(scratch: &Scratch, console: &mut Console) -> Result<()> {
+    let mut stopped = pin!(stopped());
     let told = tokio::select! {
-        biased; // A Ctrl-C also ends the children, and is the reason to tell.
-        stopped = stop_signal() => stopped,
+        stopped = &mut stopped => return Err(stopped.into()),
         told = tell(scratch, console) => told,
     };
-    let cleared = scratch.clear().await;
-    scratch.logs.close(told.is_ok());
-    told.and(cleared)
+    // A Ctrl-C stops the children too, and one of them may be seen to end first.
+    let stopped_too = match told {
+        Ok(()) => None,
+        Err(_) => timeout(Duration::from_millis(100), stopped).await.ok(),
+    };
+    stopped_too.map_or(told, |stopped| Err(stopped.into()))
 }
 
 async fn tell(scratch: &Scratch, console: &mut Console) -> Result<()> {
@@ -62,15 +88,20 @@ async fn tell(scratch: &Scratch, console: &mut Console) -> Result<()> {
     steps::purge::deletes_what_is_old_and_sent(&mut stage, console).await
 }
 
-/// Returns when somebody wants this to stop.
-async fn stop_signal() -> Result<()> {
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut hangup = signal(SignalKind::hangup())?;
-    let name = tokio::select! {
-        _ = interrupt.recv() => "Ctrl-C",
-        _ = terminate.recv() => "SIGTERM",
-        _ = hangup.recv() => "SIGHUP",
+/// Somebody wants this to stop.
+#[derive(Debug, Error)]
+#[error("stopped by {0}")]
+struct Stopped(&'static str);
+
+async fn stopped() -> Stopped {
+    let received = async |kind| match signal(kind) {
+        Ok(mut signals) => signals.recv().await,
+        // Then this signal ends the process as it always would.
+        Err(_) => std::future::pending().await,
     };
-    Err(anyhow!("stopped by {name}; what this run had made is removed"))
+    tokio::select! {
+        _ = received(SignalKind::interrupt()) => Stopped("Ctrl-C"),
+        _ = received(SignalKind::terminate()) => Stopped("SIGTERM"),
+        _ = received(SignalKind::hangup()) => Stopped("SIGHUP"),
+    }
 }

@@ -3,10 +3,9 @@
 //! Settings are read and the pool built once at cold start, without a connection to anything. The
 //! program has no publisher in it: it cannot send a message, not even by mistake.
 
-use std::time::{Instant, SystemTime};
-
 use lambda_runtime::{Context, Diagnostic, LambdaEvent, service_fn};
 use outbox_admin::{PurgeReport, purge_until};
+use outbox_lambda::settings::Purge;
 use outbox_lambda::{Program, Settings, logs};
 use outbox_store::{Schema, Store};
 use serde::{Deserialize, Deserializer};
@@ -28,10 +27,10 @@ async fn invoke(
     settings: &Settings,
     context: Context,
 ) -> Result<PurgeReport, Diagnostic> {
-    let time_left = context.deadline().duration_since(SystemTime::now()).unwrap_or_default();
-    let time_to_purge = time_left.saturating_sub(settings.relay.policy.deadline_margin);
-    let until = Instant::now().checked_add(time_to_purge);
-    match purge_until(store, settings.purge.retention, settings.purge.batch_size, until).await {
+    let Purge { retention, batch_size } = settings.purge;
+    let deadline = outbox_lambda::deadline(context.deadline);
+    let until = deadline.checked_sub(settings.relay.policy.deadline_margin).unwrap_or(deadline);
+    match purge_until(store, retention, batch_size, Some(until)).await {
         Ok(report) => {
             tracing::info!(
                 outbox.purged = report.purged,

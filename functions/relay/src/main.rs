@@ -5,12 +5,11 @@
 //! invocation only, for the runtime catches it; what that run had claimed waits for its lease.
 
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
 
 use lambda_runtime::{Context, Diagnostic, LambdaEvent, service_fn};
 use outbox_lambda::{Database, Program, Settings, logs};
 use outbox_publish::AwsPublisher;
-use outbox_relay::{Relay, RunReport};
+use outbox_relay::{Error, Relay, RunReport};
 use outbox_store::{Schema, Store};
 use serde::{Deserialize, Deserializer};
 use tokio::sync::Mutex;
@@ -53,17 +52,22 @@ impl Function {
             tracing::info!("run skipped, because OUTBOX_ENABLED is false");
             return Ok(RunReport::default());
         }
+        let deadline = outbox_lambda::deadline(context.deadline);
         let _running = self.running.lock().await;
-        let time_left = context.deadline().duration_since(SystemTime::now()).unwrap_or_default();
-        let deadline = Instant::now().checked_add(time_left);
-        self.relay.run(deadline, &self.stop).await.map_err(|error| self.failure(&error))
+        self.relay.run(Some(deadline), &self.stop).await.map_err(|error| self.failure(&error))
     }
 
     /// What the invoker is told, and the log.
-    fn failure(&self, error: &outbox_relay::Error) -> Diagnostic {
-        let (error_type, error_message) = match outbox_lambda::explain(&self.database, error) {
+    fn failure(&self, error: &Error) -> Diagnostic {
+        let (error_type, sentence) = match outbox_lambda::explain(&self.database, error.store()) {
             Some(explained) => (explained.code().to_owned(), explained.to_string()),
-            None => (error.store().code().to_owned(), error.to_string()),
+            None => (error.store().code().to_owned(), error.store().to_string()),
+        };
+        let error_message = match error {
+            Error::Claim(_) => sentence,
+            Error::Mark { n_messages, .. } => {
+                format!("{sentence}; {n_messages} messages are not marked and may go out again")
+            }
         };
         tracing::error!(error.r#type = error_type, error = error_message, "run failed");
         Diagnostic { error_type, error_message }

@@ -28,8 +28,12 @@ pub enum Reply {
     Redriven(Redriven),
 }
 
-/// One of each, for whoever got one wrong.
-const EXAMPLES: &str = r#"{"command": "status"}, {"command": "redrive", "ids": [7], "reason": "queue repaired"} or {"command": "redrive", "destination": "orders", "all": true, "reason": "queue repaired"}"#;
+/// For whoever got one wrong.
+const EXAMPLES: [&str; 3] = [
+    r#"{"command": "status"}"#,
+    r#"{"command": "redrive", "ids": [7], "reason": "queue repaired"}"#,
+    r#"{"command": "redrive", "destination": "orders", "all": true, "reason": "queue repaired"}"#,
+];
 
 impl Command {
     /// Reads a command.
@@ -38,7 +42,8 @@ impl Command {
     /// [`Error::Usage`] says what is wrong and shows every command there is.
     pub fn from_json(value: Value) -> Result<Self, Error> {
         serde_json::from_value(value).map_err(|problem| {
-            Error::Usage(format!("not a command: {problem}; allowed: {EXAMPLES}"))
+            let allowed = EXAMPLES.join(" or ");
+            Error::Usage(format!("not a command: {problem}; allowed: {allowed}"))
         })
     }
 }
@@ -52,4 +57,47 @@ pub async fn execute(store: &Store, command: &Command, actor: &str) -> Result<Re
         Command::Status {} => Reply::Status(status(store).await?),
         Command::Redrive(redrive) => Reply::Redriven(redrive.execute(store, actor).await?),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_examples_are_commands() {
+        for text in EXAMPLES {
+            let command = Command::from_json(serde_json::from_str(text).unwrap());
+            assert!(command.is_ok(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_command_is_refused_with_the_commands_there_are() {
+        for (value, named) in [
+            (json!({"command": "stats"}), "`stats`"),
+            (json!({"command": "status", "destination": "orders"}), "`destination`"),
+            (json!({"command": "redrive", "id": 7, "reason": "r"}), "`id`"),
+            (json!({"command": "redrive", "ids": "7", "reason": "r"}), "\"7\""),
+            (json!({}), "`command`"),
+            (json!(null), "null"),
+        ] {
+            let error = Command::from_json(value).unwrap_err();
+            assert_eq!(error.code(), "usage");
+            let text = error.to_string();
+            assert!(text.contains(named), "{text}");
+            assert!(EXAMPLES.iter().all(|example| text.contains(example)), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_command_survives_the_way_to_json_and_back() {
+        let redrive =
+            Redrive { ids: vec![7, 8], reason: "queue repaired".into(), ..Redrive::default() };
+        for command in [Command::Status {}, Command::Redrive(redrive)] {
+            let json = serde_json::to_value(&command).unwrap();
+            assert_eq!(Command::from_json(json).unwrap(), command);
+        }
+    }
 }

@@ -6,6 +6,8 @@
 //! The library sends nothing: without the feature `cli` it does not even know a publisher, and so
 //! neither do the functions that use it.
 
+#![cfg_attr(test, allow(clippy::unwrap_used, reason = "a failed unwrap fails the test"))]
+
 mod command;
 mod error;
 mod purge;

@@ -79,3 +79,37 @@ impl Redrive {
         Ok(Redriven { redriven })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn redrive() -> Redrive {
+        Redrive { reason: "queue repaired".into(), ..Redrive::default() }
+    }
+
+    #[test]
+    fn a_redrive_selects_something_and_says_why() {
+        for good in [
+            Redrive { ids: vec![7], ..redrive() },
+            Redrive { all: true, ..redrive() },
+            Redrive { destination: Some("orders".into()), ..redrive() },
+            Redrive { destination: Some("orders".into()), all: true, ..redrive() },
+            Redrive { ids: vec![7], code: Some("no_route".into()), ..redrive() },
+        ] {
+            assert!(good.check().is_ok(), "{good:?}");
+        }
+        for (bad, named) in [
+            (redrive(), "nothing is selected"),
+            (Redrive { all: true, reason: " \n".into(), ..redrive() }, "reason"),
+            (Redrive { all: true, ids: vec![7], ..redrive() }, "not both"),
+            (Redrive { ids: vec![7, 0], ..redrive() }, "from 1"),
+            (Redrive { ids: vec![7; MAX_IDS + 1], ..redrive() }, "10000"),
+            (Redrive { destination: Some(String::new()), ..redrive() }, "destination is empty"),
+            (Redrive { code: Some(" ".into()), ..redrive() }, "code is empty"),
+        ] {
+            let error = bad.check().unwrap_err().to_string();
+            assert!(error.contains(named), "{error}");
+        }
+    }
+}

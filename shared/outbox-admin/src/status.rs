@@ -54,3 +54,33 @@ impl From<Vec<Backlog>> for Status {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn backlog(destination: &str, due: i64, dead: i64, oldest_due_seconds: f64) -> Backlog {
+        let destination = destination.to_owned();
+        Backlog { destination, due, scheduled: 2, claimed: 1, dead, oldest_due_seconds }
+    }
+
+    #[test]
+    fn the_counts_are_summed_and_the_oldest_age_is_the_greatest() {
+        let status = Status::from(vec![backlog("a", 3, 0, 1.5), backlog("b", 4, 0, 0.5)]);
+        let Status { due, scheduled, claimed, dead, .. } = status;
+        assert_eq!((due, scheduled, claimed, dead), (7, 4, 2, 0));
+        assert!((status.oldest_due_seconds - 1.5).abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn a_dead_message_or_an_old_due_one_is_not_healthy() {
+        for (of, healthy) in [
+            (vec![], true),
+            (vec![backlog("a", 9, 0, 300.0)], true),
+            (vec![backlog("a", 0, 0, 0.0), backlog("b", 1, 0, 300.1)], false),
+            (vec![backlog("a", 0, 1, 0.0)], false),
+        ] {
+            assert_eq!(Status::from(of.clone()).healthy, healthy, "{of:?}");
+        }
+    }
+}

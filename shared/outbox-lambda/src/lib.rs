@@ -22,6 +22,7 @@
 
 mod aws;
 mod database;
+mod deadline;
 mod error;
 mod explain;
 pub mod logs;
@@ -30,6 +31,7 @@ mod tls;
 
 pub use aws::aws_config;
 pub use database::{connect, pool};
+pub use deadline::deadline;
 pub use error::Error;
 pub use explain::explain;
 pub use settings::{Database, Program, Settings, SettingsError};

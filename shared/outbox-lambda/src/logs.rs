@@ -57,6 +57,9 @@ fn filter(level: LevelFilter) -> Targets {
         .with_default(level.min(LevelFilter::WARN))
         // The pool warns of each connection that it replaces; after a freeze that is business as usual.
         .with_target("deadpool", LevelFilter::OFF)
+        // The runtime repeats, in a form of its own, what a function has said of its failed run. A panic
+        // is written to standard error by Rust itself.
+        .with_target("lambda_runtime::layers::panic", LevelFilter::OFF)
         .with_targets(OWN.map(|own| (own, level)))
 }
 

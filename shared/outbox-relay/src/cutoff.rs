@@ -1,42 +1,62 @@
-//! Until when a claim's messages may be sent, and until when answers are waited for.
+//! Until when a claim's messages may be sent, answers awaited and marks written.
 
 use std::time::{Duration, Instant};
 
-/// The two moments of one claim, on the monotonic clock.
+/// The moments of one claim, on the monotonic clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cutoff {
     /// No request is started after this.
-    pub(crate) send_until: Instant,
-    /// Requests still in flight are given up: nobody knows what became of them. What is left of lease and deadline
-    /// is for the mark.
-    pub(crate) answer_until: Instant,
+    pub(crate) send: Instant,
+    /// Requests still in flight are given up: nobody knows what became of them.
+    pub(crate) answer: Instant,
+    /// The mark is given up, and with it the run. What is left of the deadline is for the run's own answer.
+    pub(crate) mark: Instant,
 }
 
 impl Cutoff {
     /// For a lease that ends at `leased_until`, in a run that ends at `deadline`. A tenth of the lease (ten seconds
-    /// at most) and the deadline's margin are kept back: the first half of them for answers, the second for the mark.
+    /// at most) and the deadline's margin are kept back: their first half for answers, the next quarter for the mark.
     pub(crate) fn new(
         leased_until: Instant,
         lease: Duration,
         deadline: Option<Instant>,
         deadline_margin: Duration,
     ) -> Self {
-        let lease_margin = (lease / 10).min(Duration::from_secs(10));
-        let by_lease = Self::before(leased_until, lease_margin);
-        match deadline.map(|deadline| Self::before(deadline, deadline_margin)) {
-            Some(by_deadline) => Self {
-                send_until: by_lease.send_until.min(by_deadline.send_until),
-                answer_until: by_lease.answer_until.min(by_deadline.answer_until),
-            },
-            None => by_lease,
+        let by_lease = Self::kept_back(leased_until, (lease / 10).min(Duration::from_secs(10)));
+        let Some(deadline) = deadline else { return by_lease };
+        let by_deadline = Self::kept_back(deadline, deadline_margin);
+        Self {
+            send: by_lease.send.min(by_deadline.send),
+            answer: by_lease.answer.min(by_deadline.answer),
+            mark: by_lease.mark.min(by_deadline.mark),
         }
     }
 
-    fn before(end: Instant, margin: Duration) -> Self {
-        // An instant before the clock's origin does not exist; the end itself is as good as passed then.
-        let earlier = |by: Duration| end.checked_sub(by).unwrap_or(end);
-        Self { send_until: earlier(margin), answer_until: earlier(margin / 2) }
+    fn kept_back(end: Instant, margin: Duration) -> Self {
+        Self {
+            send: before(end, margin),
+            answer: before(end, margin / 2),
+            mark: before(end, margin / 4),
+        }
     }
+}
+
+/// So long before that moment. An instant before the clock's origin does not exist; the end itself is as good as passed
+/// then.
+pub(crate) fn before(end: Instant, by: Duration) -> Instant {
+    end.checked_sub(by).unwrap_or(end)
+}
+
+/// What the store says, if it says it in time. Its own limit is longer than what may be left of a run: a database that
+/// connects and does not answer must not keep a function past its deadline.
+pub(crate) async fn within<T>(
+    until: Option<Instant>,
+    answer: impl Future<Output = Result<T, outbox_store::Error>>,
+) -> Result<T, outbox_store::Error> {
+    let Some(until) = until else { return answer.await };
+    let allowed = until.saturating_duration_since(Instant::now());
+    let in_time = tokio::time::timeout(allowed, answer).await;
+    in_time.unwrap_or(Err(outbox_store::Error::Timeout(allowed)))
 }
 
 #[cfg(test)]
@@ -48,17 +68,19 @@ mod tests {
     #[test]
     fn nothing_is_sent_in_the_last_tenth_of_the_lease() {
         let now = Instant::now();
-        let cutoff = Cutoff::new(now + 50 * SECOND, 50 * SECOND, None, 3 * SECOND);
-        assert_eq!(cutoff.send_until, now + 45 * SECOND);
-        assert_eq!(cutoff.answer_until, now + Duration::from_millis(47_500));
+        let cutoff = Cutoff::new(now + 80 * SECOND, 80 * SECOND, None, 3 * SECOND);
+        assert_eq!(cutoff.send, now + 72 * SECOND);
+        assert_eq!(cutoff.answer, now + 76 * SECOND);
+        assert_eq!(cutoff.mark, now + 78 * SECOND);
     }
 
     #[test]
     fn nothing_is_sent_in_the_margin_before_the_deadline() {
         let now = Instant::now();
-        let cutoff =
-            Cutoff::new(now + 120 * SECOND, 120 * SECOND, Some(now + 20 * SECOND), 4 * SECOND);
-        assert_eq!(cutoff.send_until, now + 16 * SECOND);
-        assert_eq!(cutoff.answer_until, now + 18 * SECOND);
+        let deadline = Some(now + 20 * SECOND);
+        let cutoff = Cutoff::new(now + 120 * SECOND, 120 * SECOND, deadline, 4 * SECOND);
+        assert_eq!(cutoff.send, now + 16 * SECOND);
+        assert_eq!(cutoff.answer, now + 18 * SECOND);
+        assert_eq!(cutoff.mark, now + 19 * SECOND);
     }
 }

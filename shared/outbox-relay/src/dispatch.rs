@@ -33,11 +33,11 @@ impl<P: Publish> Relay<P> {
         loop {
             while in_flight.len() < self.policy.concurrency {
                 let now = Instant::now();
-                if stop.is_cancelled() || now >= cutoff.send_until {
+                if stop.is_cancelled() || now >= cutoff.send {
                     break;
                 }
                 match lanes.next_request(health, now) {
-                    Some(request) => in_flight.push(self.send(request, cutoff.answer_until)),
+                    Some(request) => in_flight.push(self.send(request, cutoff.answer)),
                     None => break,
                 }
             }

@@ -43,7 +43,7 @@ impl Health {
         let state = self.by_destination.entry(destination.to_owned()).or_default();
         state.n_failures += 1;
         if state.n_failures >= FAILURES_TO_REST {
-            if !state.resting_until.is_some_and(|until| now < until) {
+            if state.resting_until.is_none_or(|until| until <= now) {
                 tracing::warn!(
                     messaging.destination.name = destination,
                     rest_seconds = REST.as_secs(),
@@ -98,10 +98,10 @@ mod tests {
         let down = failed(FailureClass::DestinationFault);
         let accepted = Outcome::Accepted { broker_message_id: "b".into() };
         for outcome in [accepted, failed(FailureClass::Permanent)] {
-            health.record("orders", &[down.clone()], now);
-            health.record("orders", &[down.clone()], now);
+            health.record("orders", std::slice::from_ref(&down), now);
+            health.record("orders", std::slice::from_ref(&down), now);
             health.record("orders", &[down.clone(), outcome], now);
-            health.record("orders", &[down.clone()], now);
+            health.record("orders", std::slice::from_ref(&down), now);
             assert!(!health.is_resting("orders", now));
         }
     }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
-use outbox::{Defect, Destination, Destinations, Entry, Mark, Message, Outcome, Packer};
+use outbox::{Defect, Destination, Destinations, Entry, Mark, Message, Outcome, Packer, Rejected};
 
 use crate::health::Health;
 
@@ -45,9 +45,10 @@ impl Lanes {
             }
             match prepare(message, destinations, max_attempts) {
                 Ok(entry) => {
-                    entries.entry(entry.message.destination.clone()).or_default().push(entry)
+                    entries.entry(entry.message.destination.clone()).or_default().push(entry);
                 }
-                Err((message, defect)) => {
+                Err(rejected) => {
+                    let Rejected { message, defect } = *rejected;
                     let mark = Mark::from(&defect);
                     log_dead(&message, &mark);
                     marks.push((message.id, mark));
@@ -102,17 +103,18 @@ fn prepare(
     message: Message,
     destinations: &Destinations,
     max_attempts: u32,
-) -> Result<Entry, (Message, Defect)> {
+) -> Result<Entry, Box<Rejected>> {
+    let reject = |message, defect| Err(Box::new(Rejected { message, defect }));
     // Attempts rise at the claim, so a message that ended its relay each time arrives here over the cap.
     if i64::from(message.attempts) > i64::from(max_attempts) {
         let attempts = message.attempts;
-        return Err((message, Defect::Unsettled { attempts, max_attempts }));
+        return reject(message, Defect::Unsettled { attempts, max_attempts });
     }
     let Some(destination) = destinations.get(&message.destination) else {
         let defect = Defect::NoRoute(message.destination.clone());
-        return Err((message, defect));
+        return reject(message, defect);
     };
-    Entry::prepare(message, destination).map_err(|rejected| (rejected.message, rejected.defect))
+    Entry::prepare(message, destination)
 }
 
 /// One line for each dead message: someone must look at it.

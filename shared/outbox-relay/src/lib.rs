@@ -16,11 +16,13 @@
 //!
 //! Start at [`Relay::run`].
 
+mod claim;
 mod cutoff;
 mod dispatch;
 mod error;
 mod health;
 mod lanes;
+mod mark;
 mod quota;
 mod relay;
 mod report;

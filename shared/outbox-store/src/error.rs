@@ -19,7 +19,7 @@ pub enum Error {
     #[error("database error{}", describe(.0))]
     Database(#[from] tokio_postgres::Error),
     /// No answer in time; the connection is given up. What was asked for may have been done.
-    #[error("the database did not answer within {} s", .0.as_secs())]
+    #[error("the database did not answer within {:.1} s", .0.as_secs_f64())]
     Timeout(Duration),
     /// The database's outbox is of another version than this program. Run `outbox migrate`, or the right program.
     #[error(

@@ -60,7 +60,7 @@ async fn migrate_locked(client: &mut Client, schema: &Schema) -> Result<Vec<Stri
         client.batch_execute(&format!("CREATE SCHEMA IF NOT EXISTS {quoted}")).await?;
     }
     if let (false, Some(version)) = (has_history, found) {
-        let taken_over = Target::FakeVersion(version.into());
+        let taken_over = Target::FakeVersion(version);
         runner(schema, &history)?.set_target(taken_over).run_async(client).await?;
     }
     let report = runner(schema, &history)?.run_async(client).await?;

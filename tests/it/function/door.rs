@@ -16,16 +16,11 @@ pub(super) enum Door {
 
 impl Door {
     pub(super) fn refuses() -> Self {
-        let socket = TcpSocket::new_v4().unwrap();
-        socket.bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
-        Self::Refuses(socket)
+        Self::Refuses(bound())
     }
 
     pub(super) fn is_silent() -> Self {
-        match Self::refuses() {
-            Self::Refuses(socket) => Self::Silent(socket.listen(16).unwrap()),
-            silent => silent,
-        }
+        Self::Silent(bound().listen(16).unwrap())
     }
 
     /// Host and port.
@@ -63,4 +58,10 @@ impl Door {
             }
         });
     }
+}
+
+fn bound() -> TcpSocket {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+    socket
 }

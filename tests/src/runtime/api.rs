@@ -109,7 +109,9 @@ async fn serve(request: Request<Incoming>, api: Arc<Api>) -> Result<Response, Dr
     let path: Vec<&str> = head.uri.path().split('/').skip(2).collect();
     Ok(match (head.method, path.as_slice()) {
         (Method::GET, ["runtime", "invocation", "next"]) => api.next().await,
-        (Method::POST, ["runtime", "invocation", id, "response"]) => api.answer(id, Ok(read(&body))),
+        (Method::POST, ["runtime", "invocation", id, "response"]) => {
+            api.answer(id, Ok(read(&body)))
+        }
         (Method::POST, ["runtime", "invocation", id, "error"]) => api.answer(id, Err(read(&body))),
         (Method::POST, ["extension", "register"]) => register(),
         // An extension that asks for no kind of event waits for ever.
@@ -123,7 +125,8 @@ fn read(body: &Bytes) -> Value {
 }
 
 fn register() -> Response {
-    let body = json!({ "functionName": "test", "functionVersion": "$LATEST", "handler": "bootstrap" });
+    let body =
+        json!({ "functionName": "test", "functionVersion": "$LATEST", "handler": "bootstrap" });
     let mut response = respond(200, body.to_string());
     let id = Uuid::new_v4().to_string().parse().expect("an id is a header value");
     response.headers_mut().insert("lambda-extension-identifier", id);

@@ -90,7 +90,7 @@ impl Reader {
             _ => true,
         });
         if number.is_none() {
-            self.refuse(setting, "is no whole number of the range");
+            self.refuse(setting, "is not a whole number in this range");
         }
         number
     }

@@ -1,104 +1,162 @@
-//! What can be typed.
+//! What can be typed. The comments here are the program's help.
+
+#![expect(clippy::doc_markdown, reason = "help shows names as they are, without backticks")]
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand, ValueEnum, value_parser};
 
-/// The transactional outbox: what waits, what is dead, and what to do about it.
+/// The transactional outbox: what waits, what is dead, and what to do about it
 #[derive(Debug, Parser)]
-#[command(version, max_term_width = 100, after_help = SETTINGS_AND_EXIT_CODES)]
+#[command(version, after_help = SETTINGS_AND_EXIT_CODES)]
 pub(crate) struct Args {
-    /// Form of the answer: a table for people, one JSON document, or one JSON object a line
-    #[arg(long, global = true, value_enum, value_name = "FORM", default_value_t = Form::Table)]
+    /// Form of the answer
+    #[arg(long, global = true, value_enum, default_value_t = Form::Table)]
     pub(crate) output: Form,
     #[command(subcommand)]
     pub(crate) verb: Verb,
 }
 
 const SETTINGS_AND_EXIT_CODES: &str = "\
-Settings come from the environment, as for the functions: OUTBOX_DATABASE_URL (or DATABASE_URL),
-OUTBOX_SCHEMA, and for `relay` OUTBOX_DESTINATIONS. `.env.example` lists all of them.
+Settings come from the environment, as for the functions: OUTBOX_DATABASE_URL (or
+DATABASE_URL), OUTBOX_SCHEMA, for relay OUTBOX_DESTINATIONS. .env.example has them all.
 
-Exit codes: 0 ok, 1 a problem was found, 2 wrong usage or settings, 3 the database cannot be reached.";
+Exit codes: 0 ok, 1 a problem was found, 2 wrong usage or settings, 3 the database
+cannot be reached.";
 
 /// Form of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Form {
+    /// For people
     Table,
+    /// One document
     Json,
+    /// One object a line
     Ndjson,
 }
 
 #[derive(Debug, Subcommand)]
+#[command(verbatim_doc_comment)]
 pub(crate) enum Verb {
     /// Create the outbox in the database, or bring it up to date
     Migrate(Migrate),
-    /// Enqueue messages from a file, one JSON object a line
+    /// Enqueue the messages of a file, one JSON object a line
+    ///
+    /// Each object has destination, message_type and payload, and any other argument of
+    /// outbox.enqueue. A transaction holds 1,000 messages. A line that is no message, or
+    /// that the database refuses, is named; nothing of its transaction is kept.
+    ///
+    /// A file whose lines have a message_id can be enqueued again: what is there stays.
+    #[command(verbatim_doc_comment)]
     Enqueue(Enqueue),
-    /// Publish what is due, until stopped; a first SIGTERM or SIGINT lets requests in flight finish
+    /// Publish what is due, again and again until stopped
+    ///
+    /// The first SIGTERM or SIGINT lets requests in flight finish and be marked, hands back
+    /// the rest and exits 0; the second ends the program at once. While the database is
+    /// away it tries again. A report is logged every minute.
+    #[command(verbatim_doc_comment)]
     Relay(Relay),
     /// Delete dispatched messages past OUTBOX_RETENTION_HOURS
     Purge,
-    /// Show how much waits where; exits 1 if messages are dead or one has been due for over 5 minutes
+    /// Show how much waits where
+    ///
+    /// Exits 1 if a message is dead, or if one has been due for more than five minutes.
+    #[command(verbatim_doc_comment)]
     Status,
     /// Make dead messages pending again
+    ///
+    /// Give ids, a destination, a code, or --all; what is given must all match. Anything
+    /// but ids asks for confirmation, or wants --yes where there is no terminal to ask at.
+    ///
+    /// Exits 1 if nothing was redriven, or fewer messages than there were ids.
+    #[command(verbatim_doc_comment)]
     Redrive(Redrive),
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Migrate {
-    /// Print the SQL of all migrations instead, without connecting to anything
+    /// Only print the SQL of all migrations; connects to nothing
     #[arg(long, conflicts_with = "check")]
     pub(crate) print_sql: bool,
-    /// Name the migrations that are missing instead, and exit 1 if there are any
+    /// Only name what is missing, and exit 1 if anything is
     #[arg(long)]
     pub(crate) check: bool,
 }
 
-/// Each line is an object with destination, message_type and payload, and any further argument of
-/// outbox.enqueue. Lines are committed 1,000 at a time; a bad line is named and nothing of its 1,000
-/// is kept. Give every line its message_id, and a file can be enqueued again without harm.
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct Enqueue {
     /// The file; - is standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Skip the lines before this one, which were committed by an earlier call
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    /// Begin with this line: to go on where an earlier call ended
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = value_parser!(u64).range(1..))]
     pub(crate) from_line: u64,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Relay {
-    /// Stop as soon as nothing is left to send: exits 0 then, even if messages died (it says how
-    /// many), and 1 if some are still waiting for another attempt after 30 s without any success
-    #[arg(long)]
+    /// Stop when nothing is left to send, and show what was done
+    ///
+    /// Exits 0 then, even if messages have died, and 1 if after 30 s without any success
+    /// some still wait for another attempt.
+    #[arg(long, verbatim_doc_comment)]
     pub(crate) until_drained: bool,
 }
 
-/// Which dead messages: ids, or a destination or a code or both, or all. Ids need no confirmation; the
-/// others ask for it, or for --yes where nobody can be asked. Exits 1 if nothing was redriven, or fewer
-/// messages than ids.
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct Redrive {
-    /// Ids of messages, as in outbox.dead_letter
+    /// Ids of dead messages, as outbox.dead_letter shows them
     #[arg(value_name = "ID")]
     pub(crate) ids: Vec<i64>,
-    /// Only messages of this destination
+    /// Those of this destination
     #[arg(long, value_name = "NAME")]
     pub(crate) destination: Option<String>,
-    /// Only messages whose last error has this code
+    /// Those whose last error has this code
     #[arg(long)]
     pub(crate) code: Option<String>,
-    /// All dead messages that the other options leave
+    /// All of them, or all that the other options leave
     #[arg(long)]
     pub(crate) all: bool,
-    /// Why; it is kept in outbox.audit
+    /// Why, for outbox.audit
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: String,
     /// Do not ask
     #[arg(long)]
     pub(crate) yes: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed_and_its_help_fits_a_terminal() {
+        let mut command = Args::command();
+        command.build();
+        command.clone().debug_assert();
+        let helps = command.get_subcommands_mut().map(|verb| verb.render_long_help().to_string());
+        for help in helps.collect::<Vec<_>>() {
+            for line in help.lines() {
+                assert!(line.chars().count() <= 100, "{line}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_verb_takes_the_output_before_and_behind_it() {
+        for args in
+            [["outbox", "--output", "json", "status"], ["outbox", "status", "--output", "json"]]
+        {
+            assert_eq!(Args::try_parse_from(args).unwrap().output, Form::Json);
+        }
+    }
+
+    #[test]
+    fn a_redrive_demands_a_reason() {
+        let error = Args::try_parse_from(["outbox", "redrive", "7"]).unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+        assert!(error.to_string().contains("--reason"), "{error}");
+    }
 }

@@ -1,4 +1,4 @@
-//! What every verb needs: the settings, the logs and the store.
+//! What every verb needs: the settings, the logs, the store, and what an error means to the user.
 
 use std::env;
 use std::fs;
@@ -7,6 +7,7 @@ use std::io::{self, IsTerminal};
 use outbox_lambda::settings::{LogFormat, Logs};
 use outbox_lambda::{Program, Settings, logs};
 use outbox_store::{Schema, Store};
+use tracing::level_filters::LevelFilter;
 
 use crate::exit::{Exit, Failure};
 
@@ -16,13 +17,25 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// Reads the settings and starts the logs, which go to standard error.
-    pub(crate) fn new(program: Program) -> Result<Self, Failure> {
+    /// Reads the settings and starts the logs, which go to standard error. What nobody has set is `level`,
+    /// and text on a terminal.
+    pub(crate) fn new(program: Program, level: LevelFilter) -> Result<Self, Failure> {
         let settings = Settings::from_env(program)?;
-        logs::init(&fit(settings.logs, program), logs::Stream::Stderr);
-        let schema =
-            Schema::new(&settings.schema).map_err(|error| Failure::usage(error.to_string()))?;
-        Ok(Self { settings, schema })
+        let Logs { level: level_set, format } = settings.logs;
+        let is_text = env::var_os("OUTBOX_LOG_FORMAT").is_none() && io::stderr().is_terminal();
+        let is_set = env::var_os("OUTBOX_LOG_LEVEL").is_some();
+        let logs = Logs {
+            level: if is_set { level_set } else { level },
+            format: if is_text { LogFormat::Text } else { format },
+        };
+        logs::init(&logs, logs::Stream::Stderr);
+        let schema = Schema::new(&settings.schema);
+        Ok(Self { settings, schema: schema.map_err(|error| Failure::usage(error.to_string()))? })
+    }
+
+    /// For a verb that answers: its answer, or its one sentence, says all there is.
+    pub(crate) fn quiet(program: Program) -> Result<Self, Failure> {
+        Self::new(program, LevelFilter::ERROR)
     }
 
     /// The store; nothing is connected yet.
@@ -31,21 +44,21 @@ impl Context {
         Ok(Store::new(pool, self.schema.clone()))
     }
 
-    /// What a failed statement, or whatever wraps it, means to the user.
-    pub(crate) fn failure(&self, error: &outbox_store::Error) -> Failure {
+    /// What a failed command means to the user.
+    pub(crate) fn failure(&self, error: impl Into<outbox_admin::Error>) -> Failure {
+        match error.into() {
+            outbox_admin::Error::Usage(problem) => Failure::usage(problem),
+            outbox_admin::Error::Store(error) => self.store_failure(&error),
+        }
+    }
+
+    /// What a failed statement means to the user.
+    pub(crate) fn store_failure(&self, error: &outbox_store::Error) -> Failure {
         if let Some(explained) = outbox_lambda::explain(&self.settings.database, error) {
             return explained.into();
         }
         let exit = if error.is_transient() { Exit::Unreachable } else { Exit::Problem };
         Failure { exit, message: error.to_string() }
-    }
-
-    /// What a failed command means to the user.
-    pub(crate) fn explain(&self, error: outbox_admin::Error) -> Failure {
-        match error {
-            outbox_admin::Error::Usage(problem) => Failure::usage(problem),
-            outbox_admin::Error::Store(error) => self.failure(&error),
-        }
     }
 }
 
@@ -54,15 +67,4 @@ pub(crate) fn host_name() -> String {
     let from_file = |_| fs::read_to_string("/proc/sys/kernel/hostname");
     let name = env::var("HOSTNAME").or_else(from_file).unwrap_or_default();
     if name.trim().is_empty() { "localhost".to_owned() } else { name.trim().to_owned() }
-}
-
-/// What nobody has set fits the reader: text on a terminal, and no news of verbs that answer anyway.
-fn fit(mut logs: Logs, program: Program) -> Logs {
-    if env::var_os("OUTBOX_LOG_FORMAT").is_none() && io::stderr().is_terminal() {
-        logs.format = LogFormat::Text;
-    }
-    if env::var_os("OUTBOX_LOG_LEVEL").is_none() && program == Program::CommandLine {
-        logs.level = tracing::level_filters::LevelFilter::WARN;
-    }
-    logs
 }

@@ -29,7 +29,7 @@ struct Enqueued {
 }
 
 pub(crate) async fn run(args: Enqueue, output: Output) -> Result<Exit, Failure> {
-    let context = Context::new(Program::CommandLine)?;
+    let context = Context::quiet(Program::CommandLine)?;
     let (input, progress) = open(&args.file)?;
     let chunks = read_ahead(Chunks::new(input, args.from_line));
 
@@ -52,7 +52,7 @@ async fn enqueue(
     progress: &ProgressBar,
     enqueued: &mut Enqueued,
 ) -> Result<(), Failure> {
-    let failure = |error: outbox_store::Error| context.failure(&error);
+    let failure = |error: outbox_store::Error| context.failure(error);
     context.store()?.check_version().await.map_err(failure)?;
     let mut client = connect(&context.settings.database).await?;
     let producer = Producer::new(&context.schema);
@@ -84,7 +84,7 @@ async fn enqueue(
         transaction
             .commit()
             .await
-            .map_err(|error| perhaps_committed(failure(error.into()), &chunk))?;
+            .map_err(|error| perhaps_committed(failure(error.into()), chunk.lines_read))?;
         enqueued.enqueued += n_messages;
         enqueued.last_line = chunk.lines_read;
         progress.set_message(format!(
@@ -136,34 +136,26 @@ impl From<BadLine> for Failure {
 
 /// The database did not take a line: the line's fault, unless it was not even reached.
 fn refused(context: &Context, line: u64, error: &outbox_store::Error) -> Failure {
-    let failure = context.failure(error);
+    let failure = context.store_failure(error);
     match failure.exit {
         Exit::Problem => Failure::problem(format!("line {line}: {}", failure.message)),
         _ => failure,
     }
 }
 
-fn perhaps_committed(failure: Failure, chunk: &Chunk) -> Failure {
-    let message = format!(
-        "{}; whether lines up to {} are committed is not known",
-        failure.message, chunk.lines_read
-    );
-    Failure { message, ..failure }
+fn perhaps_committed(failure: Failure, last_line: u64) -> Failure {
+    failure.and(&format!("whether lines up to {last_line} are committed is not known"))
 }
 
-fn how_to_go_on(failure: Failure, enqueued: Enqueued) -> Failure {
-    let Enqueued { enqueued, last_line } = enqueued;
-    let message = if enqueued == 0 {
-        format!("{}; nothing was enqueued", failure.message)
-    } else {
-        let next = last_line + 1;
-        format!(
-            "{}; the {enqueued} messages up to line {last_line} are committed, nothing after them is: \
-             go on with --from-line {next}",
-            failure.message
-        )
-    };
-    Failure { message, ..failure }
+fn how_to_go_on(failure: Failure, Enqueued { enqueued, last_line }: Enqueued) -> Failure {
+    if enqueued == 0 {
+        return failure.and("nothing was enqueued");
+    }
+    let next = last_line + 1;
+    failure.and(&format!(
+        "the {enqueued} messages up to line {last_line} are committed, nothing after them is: go on \
+         with --from-line {next}"
+    ))
 }
 
 #[expect(

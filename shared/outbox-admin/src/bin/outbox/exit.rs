@@ -41,6 +41,13 @@ impl Failure {
         Self { exit: Exit::Usage, message: message.into() }
     }
 
+    /// The same, with something more to know.
+    pub(crate) fn and(mut self, more: &str) -> Self {
+        self.message.push_str("; ");
+        self.message.push_str(more);
+        self
+    }
+
     /// Tells the user; that nobody listens is no further failure.
     pub(crate) fn tell(&self) {
         _ = writeln!(io::stderr(), "outbox: {}", self.message);
@@ -64,5 +71,29 @@ impl From<outbox_lambda::Error> for Failure {
             | Error::Busy { .. } => Exit::Unreachable,
         };
         Self { exit, message: error.to_string() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_exit_codes_are_those_that_scripts_know() {
+        let codes =
+            [Exit::Ok, Exit::Problem, Exit::Usage, Exit::Unreachable].map(|exit| exit as u8);
+        assert_eq!(codes, [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn a_database_that_is_away_or_refuses_us_cannot_be_reached_and_a_bad_setting_is_wrong_usage() {
+        use outbox_lambda::Error;
+        let (database, problem) = (String::new(), String::new());
+        let away = Error::Unreachable { database: database.clone(), problem: problem.clone() };
+        let refused = Error::SignIn { database, problem };
+        assert_eq!(Failure::from(away).exit, Exit::Unreachable);
+        assert_eq!(Failure::from(refused).exit, Exit::Unreachable);
+        let no_file = Error::CaFile { path: "ca.pem".into(), problem: "no such file".into() };
+        assert_eq!(Failure::from(no_file).exit, Exit::Usage);
     }
 }

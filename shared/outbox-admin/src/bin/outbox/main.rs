@@ -4,8 +4,11 @@
 //! standard output in the form asked for, everything else to standard error. However it ends, it ends
 //! with one of four exit codes, and an error is one sentence.
 
+#![cfg_attr(test, allow(clippy::unwrap_used, reason = "a failed unwrap fails the test"))]
+
 mod args;
 mod context;
+mod drain;
 mod enqueue;
 mod exit;
 mod migrate;
@@ -27,7 +30,7 @@ use crate::output::Output;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
     let Args { output, verb } = Args::parse();
-    match carry_out(verb, Output::new(output)).await {
+    match carry_out(verb, Output(output)).await {
         Ok(exit) => exit.into(),
         Err(failure) => {
             failure.tell();

@@ -1,5 +1,7 @@
 //! `outbox migrate`
 
+use std::iter;
+
 use outbox_lambda::{Program, Settings, connect};
 use outbox_store::{Schema, migrations, pending_migrations};
 use serde_json::json;
@@ -13,44 +15,42 @@ pub(crate) async fn run(args: &Migrate, output: Output) -> Result<Exit, Failure>
     if args.print_sql {
         return print_sql(output);
     }
-    let context = Context::new(Program::CommandLine)?;
+    let context = Context::quiet(Program::CommandLine)?;
     let mut client = connect(&context.settings.database).await?;
     if args.check {
-        let pending = pending_migrations(&client, &context.schema)
-            .await
-            .map_err(|error| context.failure(&error))?;
-        output.show(&json!({ "pending": pending }), || match pending.as_slice() {
-            [] => "up to date".to_owned(),
-            names => lines("pending", names),
-        })?;
+        let pending = pending_migrations(&client, &context.schema).await;
+        let pending = pending.map_err(|error| context.failure(error))?;
+        output.show(&json!({ "pending": pending }), || text("pending", &pending))?;
         return Ok(if pending.is_empty() { Exit::Ok } else { Exit::Problem });
     }
-    let applied = outbox_store::migrate(&mut client, &context.schema)
-        .await
-        .map_err(|error| context.failure(&error))?;
-    output.show(&json!({ "applied": applied }), || match applied.as_slice() {
-        [] => "up to date".to_owned(),
-        names => lines("applied", names),
-    })?;
+    let applied = outbox_store::migrate(&mut client, &context.schema).await;
+    let applied = applied.map_err(|error| context.failure(error))?;
+    output.show(&json!({ "applied": applied }), || text("applied", &applied))?;
     Ok(Exit::Ok)
 }
 
-/// For whoever lets nobody but `psql` touch the database.
+/// For those who let nothing but `psql` change their database.
 fn print_sql(output: Output) -> Result<Exit, Failure> {
-    // Of the settings only the schema matters, so a database need not be given.
+    // Only the schema's name matters here, so a database need not be given.
     let any_database = ("DATABASE_URL".into(), "postgres://nobody@localhost/nothing".into());
-    let variables = std::iter::once(any_database).chain(std::env::vars_os());
+    let variables = iter::once(any_database).chain(std::env::vars_os());
     let settings = Settings::from_vars(Program::CommandLine, variables)?;
     let schema = Schema::new(settings.schema).map_err(|error| Failure::usage(error.to_string()))?;
+
     let migrations = migrations(&schema);
-    let as_json: Vec<_> =
-        migrations.iter().map(|m| json!({ "name": m.name, "sql": m.sql })).collect();
+    let as_json = migrations.iter().map(|m| json!({ "name": m.name, "sql": m.sql }));
+    let as_json: Vec<_> = as_json.collect();
     output.show_list(&as_json, &as_json, || {
-        migrations.iter().map(|m| format!("-- {}\n{}\n", m.name, m.sql)).collect()
+        let texts = migrations.iter().map(|m| format!("-- {}\n{}\n", m.name, m.sql));
+        texts.collect::<Vec<_>>().join("\n")
     })?;
     Ok(Exit::Ok)
 }
 
-fn lines(what: &str, names: &[impl AsRef<str>]) -> String {
-    names.iter().map(|name| format!("{what} {}\n", name.as_ref())).collect()
+fn text(what: &str, names: &[impl AsRef<str>]) -> String {
+    if names.is_empty() {
+        return "up to date".to_owned();
+    }
+    let lines = names.iter().map(|name| format!("{what} {}", name.as_ref()));
+    lines.collect::<Vec<_>>().join("\n")
 }

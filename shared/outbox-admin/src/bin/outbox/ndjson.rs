@@ -139,3 +139,102 @@ fn describe(error: &serde_json::Error) -> String {
         None => text,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = r#"{"destination":"orders","message_type":"t","payload":"p"}"#;
+
+    fn chunks(text: &str) -> Vec<Result<Chunk, BadLine>> {
+        Chunks::new(text.as_bytes(), 1).collect()
+    }
+
+    /// What is wrong, after how many messages of ended transactions.
+    fn bad_line(text: &str) -> (u64, String) {
+        let BadLine { line, problem } = chunks(text).pop().unwrap().unwrap_err();
+        (line, problem)
+    }
+
+    /// Numbers of the lines of each transaction.
+    fn transactions(chunks: Vec<Result<Chunk, BadLine>>) -> Vec<Vec<u64>> {
+        let mut transactions = vec![vec![]];
+        for chunk in chunks.into_iter().map(Result::unwrap) {
+            assert!(chunk.messages.len() <= CHUNK_MESSAGES);
+            transactions.last_mut().unwrap().extend(chunk.messages.iter().map(|(line, _)| *line));
+            if chunk.ends_transaction {
+                transactions.push(vec![]);
+            }
+        }
+        assert_eq!(transactions.pop(), Some(vec![]), "the last transaction has not ended");
+        transactions
+    }
+
+    #[test]
+    fn a_transaction_ends_after_a_thousand_messages_and_at_the_end() {
+        let transactions = transactions(chunks(&format!("{GOOD}\n").repeat(2_345)));
+        let expected: [Vec<u64>; 3] =
+            [(1..=1_000).collect(), (1_001..=2_000).collect(), (2_001..=2_345).collect()];
+        assert_eq!(transactions, expected);
+    }
+
+    #[test]
+    fn blank_lines_windows_line_ends_a_byte_order_mark_and_a_missing_last_line_end_are_fine() {
+        let text = format!("\u{feff}{GOOD}\r\n\r\n \t\n{GOOD}");
+        assert_eq!(transactions(chunks(&text)), [[1, 4]]);
+        assert_eq!(chunks(&text)[0].as_ref().unwrap().bytes_read, text.len() as u64);
+    }
+
+    #[test]
+    fn an_empty_file_is_an_empty_transaction() {
+        assert_eq!(transactions(chunks("")), [[0; 0]]);
+        assert_eq!(transactions(chunks("\n\n")), [[0; 0]]);
+    }
+
+    #[test]
+    fn lines_before_the_first_wanted_are_not_even_looked_at() {
+        let text = format!("nonsense\n{GOOD}\n{GOOD}");
+        assert_eq!(transactions(Chunks::new(text.as_bytes(), 3).collect()), [[3]]);
+    }
+
+    #[test]
+    fn a_bad_line_is_named_with_its_column_and_nothing_follows_it() {
+        for (bad, named) in [
+            ("nonsense", "column 2"),
+            (r#"{"destination":"d","message_type":"t"}"#, "missing field `payload`"),
+            (r#"{"destination":"d","message_type":"t","payload":"p","group":"g"}"#, "`group`"),
+            (r#"{"destination":"d","message_type":"t","payload":{"a":1}}"#, "invalid type: map"),
+        ] {
+            let (line, problem) = bad_line(&format!("{GOOD}\n\n{bad}\n{GOOD}\n"));
+            assert_eq!(line, 3);
+            assert!(problem.contains(named) && !problem.contains("line 1"), "{problem}");
+        }
+    }
+
+    #[test]
+    fn a_bad_line_takes_the_whole_of_its_transaction_along_and_leaves_those_before() {
+        let text = format!("{}x\n{GOOD}\n", format!("{GOOD}\n").repeat(1_250));
+        let mut chunks = chunks(&text);
+        assert_eq!(chunks.pop().unwrap().unwrap_err().line, 1_251);
+        let ended = chunks.iter().rposition(|chunk| chunk.as_ref().unwrap().ends_transaction);
+        let committed: usize =
+            chunks[..=ended.unwrap()].iter().map(|c| c.as_ref().unwrap().messages.len()).sum();
+        assert_eq!(committed, 1_000);
+    }
+
+    #[test]
+    fn an_endless_line_is_refused_before_it_fills_the_memory() {
+        let mut chunks = Chunks::new(std::io::BufReader::new(std::io::repeat(b' ')), 1);
+        let BadLine { line, problem } = chunks.next().unwrap().unwrap_err();
+        assert_eq!((line, problem.as_str()), (1, "is longer than 16 MiB"));
+        assert!(chunks.next().is_none());
+    }
+
+    #[test]
+    fn large_messages_go_in_smaller_chunks() {
+        let large = GOOD.replace(":\"p\"", &format!(":\"{}\"", "p".repeat(400_000)));
+        let chunks = chunks(&format!("{large}\n").repeat(7));
+        let sizes: Vec<usize> = chunks.iter().map(|c| c.as_ref().unwrap().messages.len()).collect();
+        assert_eq!(sizes, [3, 3, 1]);
+    }
+}

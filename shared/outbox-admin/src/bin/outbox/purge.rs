@@ -8,11 +8,11 @@ use crate::exit::{Exit, Failure};
 use crate::output::Output;
 
 pub(crate) async fn run(output: Output) -> Result<Exit, Failure> {
-    let context = Context::new(Program::CommandLine)?;
+    let context = Context::quiet(Program::CommandLine)?;
     let outbox_lambda::settings::Purge { retention, batch_size } = context.settings.purge;
     let report = purge_until(&context.store()?, retention, batch_size, None)
         .await
-        .map_err(|error| context.failure(&error))?;
+        .map_err(|error| context.failure(error))?;
     output.show(&report, || {
         let hours = retention.as_secs() / 3_600;
         format!("purged {} messages that were dispatched over {hours} h ago", report.purged)

@@ -22,10 +22,10 @@ pub(crate) async fn run(args: args::Redrive, output: Output) -> Result<Exit, Fai
         ));
     }
 
-    let context = Context::new(Program::CommandLine)?;
+    let context = Context::quiet(Program::CommandLine)?;
     let store = context.store()?;
     if !is_agreed {
-        let status = status(&store).await.map_err(|error| context.explain(error))?;
+        let status = status(&store).await.map_err(|error| context.failure(error))?;
         if !agrees(&redrive, &status)? {
             return Err(Failure::problem("nothing was redriven"));
         }
@@ -33,7 +33,7 @@ pub(crate) async fn run(args: args::Redrive, output: Output) -> Result<Exit, Fai
     let n_ids = redrive.ids.len() as u64;
     let command = Command::Redrive(redrive);
     let reply =
-        execute(&store, &command, &actor()).await.map_err(|error| context.explain(error))?;
+        execute(&store, &command, &actor()).await.map_err(|error| context.failure(error))?;
     let Reply::Redriven(Redriven { redriven }) = reply else {
         unreachable!("the reply to a redrive")
     };

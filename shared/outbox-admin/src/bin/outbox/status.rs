@@ -8,9 +8,9 @@ use crate::exit::{Exit, Failure};
 use crate::output::{Output, table};
 
 pub(crate) async fn run(output: Output) -> Result<Exit, Failure> {
-    let context = Context::new(Program::CommandLine)?;
+    let context = Context::quiet(Program::CommandLine)?;
     let status =
-        outbox_admin::status(&context.store()?).await.map_err(|error| context.explain(error))?;
+        outbox_admin::status(&context.store()?).await.map_err(|error| context.failure(error))?;
     output.show_list(&status, &status.destinations, || text(&status))?;
     Ok(if status.healthy { Exit::Ok } else { Exit::Problem })
 }
@@ -36,20 +36,19 @@ fn text(status: &Status) -> String {
     format!("{table}\n{}", verdict(status))
 }
 
-/// What a person should do, if anything.
+/// What a person should look at, if anything.
 fn verdict(status: &Status) -> String {
-    let mut verdict = String::new();
+    let mut lines = Vec::new();
     if status.dead > 0 {
         let n_dead = status.dead;
-        verdict +=
-            &format!("{n_dead} dead: see outbox.dead_letter for why, then `outbox redrive`\n");
+        lines
+            .push(format!("{n_dead} dead: outbox.dead_letter has the reason; then outbox redrive"));
     }
     if status.oldest_due_seconds > OLDEST_DUE_LIMIT_SECONDS {
         let age = age(status.oldest_due_seconds);
-        verdict +=
-            &format!("due for {age}: does a relay run, and does the destination take messages?\n");
+        lines.push(format!("due for {age}: does a relay run, and does the destination answer it?"));
     }
-    verdict
+    lines.join("\n")
 }
 
 /// Two units are as much as a person wants to know.

@@ -1,0 +1,47 @@
+//! The moment at which Lambda ends an invocation.
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+const DAY: Duration = Duration::from_hours(24);
+
+/// When an invocation is ended whose `Lambda-Runtime-Deadline-Ms` is this, on the monotonic clock.
+///
+/// Lambda gives a moment, in milliseconds since 1970 and by the clock of this very machine. `cargo
+/// lambda watch` gives a time span instead, and no moment of 1970 was ever meant.
+pub fn deadline(deadline_ms: u64) -> Instant {
+    let given = Duration::from_millis(deadline_ms);
+    let time_left = if given < DAY {
+        given
+    } else {
+        (UNIX_EPOCH + given).duration_since(SystemTime::now()).unwrap_or_default()
+    };
+    // No invocation lasts a day; nor can an absurd number overflow the clock.
+    Instant::now() + time_left.min(DAY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seconds_left(deadline_ms: u64) -> u64 {
+        let left = deadline(deadline_ms).saturating_duration_since(Instant::now());
+        (left + Duration::from_millis(500)).as_secs()
+    }
+
+    #[test]
+    fn a_moment_leaves_the_time_until_it() {
+        let now = UNIX_EPOCH.elapsed().unwrap_or_default().as_secs() * 1_000;
+        assert_eq!(seconds_left(now + 120_500), 120);
+        assert_eq!(seconds_left(now - 60_000), 0);
+    }
+
+    #[test]
+    fn the_time_span_of_the_emulator_is_taken_as_one() {
+        assert_eq!(seconds_left(600_000), 600);
+    }
+
+    #[test]
+    fn an_absurd_number_is_a_day() {
+        assert_eq!(seconds_left(u64::MAX), 86_400);
+    }
+}

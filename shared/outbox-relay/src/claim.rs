@@ -1,0 +1,61 @@
+//! The run's side of a claim: of which destinations, and how much of each.
+
+use std::time::Instant;
+
+use outbox_publish::Publish;
+use outbox_store::Claim;
+
+use crate::cutoff::within;
+use crate::error::Error;
+use crate::quota::share;
+use crate::relay::{Relay, Run};
+
+impl<P: Publish> Relay<P> {
+    /// Asks which destinations have something due, and claims of those. `None` if there is nothing to claim, which
+    /// leaves in `run.destinations` those that have something due and rest.
+    pub(crate) async fn claim_anew(&self, run: &mut Run<'_>) -> Result<Option<Claim>, Error> {
+        let due = within(run.claim_until, self.store.due()).await.map_err(Error::Claim)?;
+        let now = Instant::now();
+        let (resting, mut destinations): (Vec<String>, Vec<String>) = due
+            .into_iter()
+            .map(|due| due.destination)
+            .partition(|name| run.health.is_resting(name, now));
+        // With more destinations than messages in a batch, everyone gets its turn in the long run.
+        let first = fastrand::usize(..destinations.len().max(1));
+        destinations.rotate_left(first);
+        let claim = self.claim(&mut destinations, run.claim_until).await?;
+        run.destinations = if claim.is_some() { destinations } else { resting };
+        Ok(claim)
+    }
+
+    /// Claims a batch, and drops those destinations from the list that had less than their share. `None` if there was
+    /// nothing.
+    pub(crate) async fn claim(
+        &self,
+        destinations: &mut Vec<String>,
+        until: Option<Instant>,
+    ) -> Result<Option<Claim>, Error> {
+        let quotas = share(self.policy.batch_size, destinations);
+        if quotas.is_empty() {
+            return Ok(None);
+        }
+        let claim = self.store.claim(&quotas, self.policy.lease, &self.claimed_by);
+        let claim = within(until, claim).await.map_err(Error::Claim)?;
+        destinations.retain(|name| {
+            let n_claimed = claim.messages.iter().filter(|m| m.destination == *name).count();
+            quotas.iter().any(|q| q.destination == *name && q.n_messages as usize <= n_claimed)
+        });
+        Ok((!claim.messages.is_empty()).then_some(claim))
+    }
+
+    /// The age that the report tells, or `None` if the database does not: a zero would say that all is well.
+    pub(crate) async fn oldest_due_seconds(&self, until: Option<Instant>) -> Option<f64> {
+        match within(until, self.store.due()).await {
+            Ok(due) => Some(due.iter().map(|d| d.oldest_due_seconds).fold(0.0, f64::max)),
+            Err(error) => {
+                tracing::warn!(error.r#type = error.code(), "age of the oldest message is unknown");
+                None
+            }
+        }
+    }
+}

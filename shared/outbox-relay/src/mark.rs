@@ -1,0 +1,63 @@
+//! The run's side of a mark: again and again while time is left, for what is not marked goes out a second time.
+
+use std::time::{Duration, Instant};
+
+use outbox::{ClaimToken, Mark};
+use outbox_publish::Publish;
+use outbox_store::{Claim, Marks, Tally};
+
+use crate::cutoff::within;
+use crate::error::Error;
+use crate::relay::Relay;
+
+/// The first pause between two tries, doubled each time up to the longest.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+impl<P: Publish> Relay<P> {
+    /// Writes the marks of a claim. A repeated try counts what an earlier one had written unnoticed.
+    pub(crate) async fn mark(
+        &self,
+        token: ClaimToken,
+        marks: Marks,
+        until: Instant,
+    ) -> Result<Tally, Error> {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            match within(Some(until), self.store.mark(token, &marks)).await {
+                Ok(tally) => {
+                    log_fenced(token, tally);
+                    return Ok(tally);
+                }
+                Err(error) if error.is_transient() && Instant::now() + pause < until => {
+                    tracing::warn!(
+                        error.r#type = error.code(),
+                        "marking failed and is tried again"
+                    );
+                    tokio::time::sleep(pause).await;
+                    pause = (pause * 2).min(LONGEST_PAUSE);
+                }
+                Err(source) => return Err(Error::Mark { n_messages: marks.len(), source }),
+            }
+        }
+    }
+
+    /// Hands a whole claim back, as far as the database lets us; else its lease runs out.
+    pub(crate) async fn release(&self, claim: &Claim, until: Option<Instant>) {
+        let mut marks = Marks::default();
+        marks.extend(claim.messages.iter().map(|message| (message.id, Mark::Released)));
+        if let Err(error) = within(until, self.store.mark(claim.token, &marks)).await {
+            tracing::warn!(error.r#type = error.code(), "releasing failed, the lease will run out");
+        }
+    }
+}
+
+fn log_fenced(token: ClaimToken, tally: Tally) {
+    if tally.fenced > 0 {
+        tracing::warn!(
+            outbox.claim.token = %token.as_uuid(),
+            outbox.fenced = tally.fenced,
+            "lease was lost before the mark"
+        );
+    }
+}

@@ -1,0 +1,69 @@
+//! The admin function.
+
+use outbox_tests::{Database, Function, program};
+use serde_json::{Value, json};
+
+use super::MINUTE;
+
+/// An admin function under the role that it is meant for.
+async fn admin(db: &Database) -> Function {
+    let mut command = program("admin");
+    command.env("OUTBOX_DATABASE_URL", db.url_as("outbox_admin").await);
+    Function::start(command).await
+}
+
+#[tokio::test]
+async fn the_admin_function_tells_the_status_and_redrives_what_it_is_told_to() {
+    let db = Database::fresh().await;
+    let admin = admin(&db).await;
+    let orders = db.pending(3).await;
+    db.insert(2, "'events'", "NULL").await;
+    db.run("UPDATE outbox.message SET dead_at = now(), dead_reason = 'refused', attempts = 10 WHERE id <> 1")
+        .await;
+    assert_eq!(orders[0], 1);
+
+    let status = admin.invoke(&json!({ "command": "status" }), MINUTE).await.unwrap();
+    assert_eq!((&status["healthy"], &status["due"]), (&json!(false), &json!(1)));
+    assert_eq!(status["dead"], 4);
+    let destinations = status["destinations"].as_array().unwrap();
+    let dead_of = |name: &str| {
+        let of = destinations.iter().find(|of| of["destination"] == name);
+        of.map(|of| of["dead"].clone())
+    };
+    assert_eq!((dead_of("orders"), dead_of("events")), (Some(json!(2)), Some(json!(2))));
+
+    let by_id = json!({ "command": "redrive", "ids": [orders[1]], "reason": "queue repaired" });
+    assert_eq!(admin.invoke(&by_id, MINUTE).await.unwrap(), json!({ "redriven": 1 }));
+    assert_eq!(db.status(orders[1]).await, "pending");
+    let by_destination =
+        json!({ "command": "redrive", "destination": "events", "all": true, "reason": "back" });
+    assert_eq!(admin.invoke(&by_destination, MINUTE).await.unwrap(), json!({ "redriven": 2 }));
+    assert_eq!(db.status(orders[2]).await, "dead");
+
+    let written = "SELECT string_agg(format('%s %s', n_messages, reason), ', ' ORDER BY id)
+                   FROM outbox.audit WHERE actor LIKE 'admin function, request %'";
+    assert_eq!(db.value::<String>(written).await, "1 queue repaired, 2 back");
+}
+
+#[tokio::test]
+async fn the_admin_function_refuses_what_is_no_command_and_shows_those_there_are() {
+    let db = Database::fresh().await;
+    let admin = admin(&db).await;
+    for event in [
+        json!({ "command": "drop" }),
+        json!({ "command": "status", "verbose": true }),
+        json!({ "command": "redrive", "id": [7] }),
+        json!({}),
+        Value::Null,
+    ] {
+        let error = admin.invoke(&event, MINUTE).await.unwrap_err();
+        assert_eq!(error["errorType"], "usage", "{error}");
+        let text = error["errorMessage"].as_str().unwrap();
+        assert!(text.contains(r#"{"command": "status"}"#), "{text}");
+        assert!(text.contains(r#"{"command": "redrive", "ids": [7], "reason""#), "{text}");
+    }
+    let without_reason = json!({ "command": "redrive", "ids": [7] });
+    let error = admin.invoke(&without_reason, MINUTE).await.unwrap_err();
+    assert!(error["errorMessage"].as_str().unwrap().contains("reason"), "{error}");
+    assert!(admin.invoke(&json!({ "command": "status" }), MINUTE).await.is_ok());
+}
