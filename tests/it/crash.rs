@@ -295,3 +295,36 @@ async fn messages_that_can_not_be_marked_fail_the_run_and_go_out_again_after_the
     db.run(TAKE_MARKS).await;
     they_go_out_again_after_the_lease(&db, &endpoint).await;
 }
+
+/// Case L01: `invoke` fails the test if the function does not answer before its deadline.
+#[tokio::test]
+async fn a_mark_that_gets_no_answer_does_not_keep_a_function_past_its_deadline() {
+    let db = Database::fresh().await;
+    let endpoint = Endpoint::start();
+    let (function, gate) = about_to_be_accepted(&db, &endpoint).await;
+    let mut other = db.connect().await;
+    let lock = other.transaction().await.unwrap();
+    let meanwhile = async {
+        endpoint.calls_reached(1).await;
+        lock.batch_execute("LOCK TABLE outbox.message").await.unwrap();
+        gate.open();
+    };
+    let (event, time) = (json!({}), Duration::from_secs(5));
+    let (answer, ()) = tokio::join!(function.invoke(&event, time), meanwhile);
+    assert!(answer.is_err(), "{answer:?}");
+    lock.rollback().await.unwrap();
+    they_go_out_again_after_the_lease(&db, &endpoint).await;
+}
+
+/// Case L01.
+#[tokio::test]
+async fn a_claim_that_gets_no_answer_does_not_keep_a_function_past_its_deadline() {
+    let db = Database::fresh().await;
+    let endpoint = Endpoint::start();
+    let (function, _gate) = about_to_be_accepted(&db, &endpoint).await;
+    let mut other = db.connect().await;
+    let lock = other.transaction().await.unwrap();
+    lock.batch_execute("LOCK TABLE outbox.message").await.unwrap();
+    let answer = function.invoke(&json!({}), Duration::from_secs(5)).await;
+    assert!(answer.is_err(), "{answer:?}");
+}

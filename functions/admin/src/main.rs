@@ -4,7 +4,7 @@
 //! `{"command": "status"}`. Whoever may invoke the function may do all of them.
 
 use lambda_runtime::{Context, Diagnostic, LambdaEvent, service_fn};
-use outbox_admin::{Command, Reply, execute};
+use outbox_admin::{Command, Error, Reply, execute};
 use outbox_lambda::{Program, Settings, logs};
 use outbox_store::{Schema, Store};
 use serde_json::Value;
@@ -34,12 +34,17 @@ async fn invoke(
 }
 
 /// What the invoker is told, and the log.
-fn failure(settings: &Settings, error: &outbox_admin::Error) -> Diagnostic {
+fn failure(settings: &Settings, error: &Error) -> Diagnostic {
     let (error_type, error_message) = match outbox_lambda::explain(&settings.database, error) {
         Some(explained) => (explained.code().to_owned(), explained.to_string()),
         None => (error.code().to_owned(), error.to_string()),
     };
-    tracing::error!(error.r#type = error_type, error = error_message, "command failed");
+    match error {
+        Error::Usage(_) => tracing::warn!(error = error_message, "command refused"),
+        Error::Store(_) => {
+            tracing::error!(error.r#type = error_type, error = error_message, "command failed");
+        }
+    }
     Diagnostic { error_type, error_message }
 }
 

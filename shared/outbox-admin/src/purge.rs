@@ -31,6 +31,7 @@ pub async fn purge_until(
     until: Option<Instant>,
 ) -> Result<PurgeReport, Error> {
     let started = Instant::now();
+    store.check_version().await?;
     let mut purged = 0;
     let drained = loop {
         let n_deleted = store.purge(retention, batch_size).await?;

@@ -48,3 +48,17 @@ async fn the_purge_function_stops_by_its_deadline_and_the_next_invocation_goes_o
     let report = purge.invoke(&json!({}), MINUTE).await.unwrap();
     assert_eq!((&report["purged"], &report["drained"]), (&json!(6), &json!(true)));
 }
+
+/// Case L01.
+#[tokio::test]
+async fn a_purge_that_gets_no_answer_does_not_keep_a_function_past_its_deadline() {
+    let db = Database::fresh().await;
+    let mut command = outbox_tests::program("purge");
+    command.env("OUTBOX_DATABASE_URL", db.url());
+    let function = Function::start(command).await;
+    let mut other = db.connect().await;
+    let lock = other.transaction().await.unwrap();
+    lock.batch_execute("LOCK TABLE outbox.message").await.unwrap();
+    let answer = function.invoke(&json!({}), Duration::from_secs(5)).await;
+    assert!(answer.is_err(), "{answer:?}");
+}

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::output::Output;
+use crate::output::{Output, messages};
 use crate::relay::{engine, run_failure, wait};
 
 /// Between two runs, for what has to be tried again.
@@ -59,8 +59,7 @@ async fn count(context: &Context, store: &Store, of: fn(&Backlog) -> i64) -> Res
 
 /// Shows on a terminal only.
 fn progress_bar(n_due: u64) -> ProgressBar {
-    let style =
-        ProgressStyle::with_template("{bar:32} {pos} of {len} dispatched, {per_sec}, {eta} left");
+    let style = ProgressStyle::with_template("{bar:32} {pos} of {len} dispatched, {eta} left");
     ProgressBar::new(n_due).with_style(style.expect("the template is well formed"))
 }
 
@@ -77,19 +76,21 @@ fn add(sum: &mut RunReport, report: &RunReport) {
 }
 
 fn text(sum: &RunReport, n_waiting: u64) -> String {
-    let RunReport { dispatched, retried, dead, .. } = sum;
     let seconds = Duration::from_millis(sum.duration_ms).as_secs_f64();
-    let mut lines = vec![format!("dispatched {dispatched} messages in {seconds:.1} s")];
-    if *retried > 0 {
-        lines.push(format!("{retried} attempts failed: outbox.message_status has the last error"));
+    let mut lines = vec![format!("dispatched {} in {seconds:.1} s", messages(sum.dispatched))];
+    if sum.retried > 0 {
+        let n_attempts = sum.retried;
+        lines.push(format!(
+            "failed attempts: {n_attempts}; see last_error in outbox.message_status"
+        ));
     }
-    if *dead > 0 {
-        lines.push(format!("{dead} messages are dead: outbox.dead_letter has the reason"));
+    if sum.dead > 0 {
+        lines.push(format!("dead: {}; see outbox.dead_letter for the reason", messages(sum.dead)));
     }
     lines.push(match (sum.drained, n_waiting) {
         (true, 0) => "nothing is left to send".to_owned(),
-        (true, _) => format!("{n_waiting} messages wait for their time or another attempt"),
-        (false, _) => "not all was sent: see `outbox status`".to_owned(),
+        (true, _) => format!("waiting for their time or another attempt: {}", messages(n_waiting)),
+        (false, _) => "not all was sent; see outbox status".to_owned(),
     });
     lines.join("\n")
 }

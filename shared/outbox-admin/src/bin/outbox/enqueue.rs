@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use futures_util::future;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -16,16 +16,20 @@ use crate::args::Enqueue;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::ndjson::{BadLine, Chunk, Chunks};
-use crate::output::Output;
+use crate::output::{Output, messages};
 
 type Input = Box<dyn BufRead + Send>;
 
 /// What is committed so far.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 struct Enqueued {
-    enqueued: u64,
+    #[serde(rename = "enqueued")]
+    n_messages: u64,
     /// The last line of the last committed transaction; 0 if there is none.
     last_line: u64,
+    /// The last line of a transaction whose commit was asked for and not answered.
+    #[serde(skip)]
+    in_doubt: Option<u64>,
 }
 
 pub(crate) async fn run(args: Enqueue, output: Output) -> Result<Exit, Failure> {
@@ -37,10 +41,10 @@ pub(crate) async fn run(args: Enqueue, output: Output) -> Result<Exit, Failure> 
     let mut enqueued = Enqueued::default();
     let end = enqueue(&context, chunks, &progress, &mut enqueued).await;
     progress.finish_and_clear();
-    end.map_err(|failure| how_to_go_on(failure, enqueued))?;
+    end.map_err(|failure| failure.and(&how_to_go_on(enqueued)))?;
     output.show(&enqueued, || {
-        let (seconds, rate) = (started.elapsed().as_secs_f64(), rate(enqueued, started.elapsed()));
-        format!("enqueued {} messages in {seconds:.1} s, {rate} a second", enqueued.enqueued)
+        let seconds = started.elapsed().as_secs_f64();
+        format!("enqueued {} in {seconds:.1} s", messages(enqueued.n_messages))
     })?;
     Ok(Exit::Ok)
 }
@@ -52,15 +56,15 @@ async fn enqueue(
     progress: &ProgressBar,
     enqueued: &mut Enqueued,
 ) -> Result<(), Failure> {
-    let failure = |error: outbox_store::Error| context.failure(error);
-    context.store()?.check_version().await.map_err(failure)?;
+    let failed = |error: outbox_store::Error| context.failure(error);
+    context.store()?.check_version().await.map_err(failed)?;
     let mut client = connect(&context.settings.database).await?;
     let producer = Producer::new(&context.schema);
 
     let started = Instant::now();
     while let Some(chunk) = chunks.recv().await {
         let mut chunk = chunk?;
-        let transaction = client.transaction().await.map_err(|error| failure(error.into()))?;
+        let transaction = client.transaction().await.map_err(|error| failed(error.into()))?;
         let mut n_messages = 0;
         loop {
             // All are sent at once and answered in order. The first error is the one to tell: it fails
@@ -75,23 +79,18 @@ async fn enqueue(
             if chunk.ends_transaction {
                 break;
             }
-            let next = chunks
-                .recv()
-                .await
-                .ok_or_else(|| Failure::problem("the file's reader has stopped"))?;
+            let next =
+                chunks.recv().await.ok_or_else(|| Failure::problem("reading has stopped"))?;
             chunk = next?;
         }
-        transaction
-            .commit()
-            .await
-            .map_err(|error| perhaps_committed(failure(error.into()), chunk.lines_read))?;
-        enqueued.enqueued += n_messages;
-        enqueued.last_line = chunk.lines_read;
-        progress.set_message(format!(
-            "{} messages, {}/s",
-            enqueued.enqueued,
-            rate(*enqueued, started.elapsed())
-        ));
+        enqueued.in_doubt = Some(chunk.lines_read);
+        transaction.commit().await.map_err(|error| failed(error.into()))?;
+        *enqueued = Enqueued {
+            n_messages: enqueued.n_messages + n_messages,
+            last_line: chunk.lines_read,
+            in_doubt: None,
+        };
+        progress.set_message(enqueued.with_rate(started));
     }
     Ok(())
 }
@@ -143,27 +142,27 @@ fn refused(context: &Context, line: u64, error: &outbox_store::Error) -> Failure
     }
 }
 
-fn perhaps_committed(failure: Failure, last_line: u64) -> Failure {
-    failure.and(&format!("whether lines up to {last_line} are committed is not known"))
-}
-
-fn how_to_go_on(failure: Failure, Enqueued { enqueued, last_line }: Enqueued) -> Failure {
-    if enqueued == 0 {
-        return failure.and("nothing was enqueued");
-    }
+/// What is in the outbox after a failure, and what to do about the rest.
+fn how_to_go_on(enqueued: Enqueued) -> String {
+    let Enqueued { n_messages, last_line, in_doubt } = enqueued;
     let next = last_line + 1;
-    failure.and(&format!(
-        "the {enqueued} messages up to line {last_line} are committed, nothing after them is: go on \
-         with --from-line {next}"
-    ))
+    match (n_messages, in_doubt) {
+        (_, Some(last)) => format!(
+            "lines up to {last_line} are committed, and perhaps those up to {last}: look, then go on \
+             with --from-line"
+        ),
+        (0, None) => "nothing was enqueued".to_owned(),
+        (_, None) => format!(
+            "lines up to {last_line} are committed and nothing after them: go on with --from-line {next}"
+        ),
+    }
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "for people"
-)]
-fn rate(enqueued: Enqueued, elapsed: Duration) -> u64 {
-    (enqueued.enqueued as f64 / elapsed.as_secs_f64().max(0.001)) as u64
+impl Enqueued {
+    /// `20000 messages, 8000 a second`.
+    fn with_rate(self, since: Instant) -> String {
+        let elapsed_ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX).max(1);
+        let rate = self.n_messages.saturating_mul(1_000) / elapsed_ms;
+        format!("{}, {rate} a second", messages(self.n_messages))
+    }
 }

@@ -57,6 +57,11 @@ pub(crate) fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>
     table.trim_fmt()
 }
 
+/// `1 message`, `2 messages`.
+pub(crate) fn messages(n_messages: u64) -> String {
+    format!("{n_messages} message{}", if n_messages == 1 { "" } else { "s" })
+}
+
 /// A reader that has seen enough, such as `head`, is no failure.
 fn print(text: &str) -> Result<(), Failure> {
     match writeln!(io::stdout(), "{}", text.trim_end()) {

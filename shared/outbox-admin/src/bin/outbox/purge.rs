@@ -5,7 +5,7 @@ use outbox_lambda::Program;
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::output::Output;
+use crate::output::{Output, messages};
 
 pub(crate) async fn run(output: Output) -> Result<Exit, Failure> {
     let context = Context::quiet(Program::CommandLine)?;
@@ -15,7 +15,7 @@ pub(crate) async fn run(output: Output) -> Result<Exit, Failure> {
         .map_err(|error| context.failure(error))?;
     output.show(&report, || {
         let hours = retention.as_secs() / 3_600;
-        format!("purged {} messages that were dispatched over {hours} h ago", report.purged)
+        format!("purged {} dispatched over {hours} h ago", messages(report.purged))
     })?;
     Ok(Exit::Ok)
 }

@@ -9,7 +9,7 @@ use outbox_lambda::Program;
 use crate::args;
 use crate::context::{Context, host_name};
 use crate::exit::{Exit, Failure};
-use crate::output::Output;
+use crate::output::{Output, messages};
 
 pub(crate) async fn run(args: args::Redrive, output: Output) -> Result<Exit, Failure> {
     let args::Redrive { ids, destination, code, all, reason, yes } = args;
@@ -38,9 +38,9 @@ pub(crate) async fn run(args: args::Redrive, output: Output) -> Result<Exit, Fai
         unreachable!("the reply to a redrive")
     };
     output.show(&reply, || match n_ids.saturating_sub(redriven) {
-        0 => format!("redrove {redriven} messages"),
+        0 => format!("redrove {}", messages(redriven)),
         n_others => {
-            format!("redrove {redriven} messages; {n_others} of the ids are not dead, or not there")
+            format!("redrove {}; ids without a dead message: {n_others}", messages(redriven))
         }
     })?;
     Ok(if redriven == 0 || redriven < n_ids { Exit::Problem } else { Exit::Ok })
@@ -50,19 +50,22 @@ fn can_ask() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Asks the user. How many messages have a code is not counted, so that is an upper bound.
+/// Asks the user. How many messages have a code is not counted, so a number is an upper bound then.
 fn agrees(redrive: &Redrive, status: &Status) -> Result<bool, Failure> {
-    let is_meant = |name: &str| redrive.destination.as_deref().is_none_or(|meant| meant == name);
+    let Redrive { destination, code, .. } = redrive;
+    let is_meant = |name: &str| destination.as_deref().is_none_or(|meant| meant == name);
     let meant = status.destinations.iter().filter(|backlog| is_meant(&backlog.destination));
     let n_dead: i64 = meant.map(|backlog| backlog.dead).sum();
-    let of = redrive.destination.as_ref().map(|name| format!(" of {name}")).unwrap_or_default();
-    let with =
-        redrive.code.as_ref().map(|code| format!(", those with code {code}")).unwrap_or_default();
-    let cannot_ask = |error| Failure::problem(format!("cannot ask: {error}"));
+    if n_dead == 0 {
+        return Ok(true);
+    }
+    let of = destination.as_ref().map(|name| format!(" of {name}")).unwrap_or_default();
+    let those = code.as_ref().map(|code| format!(", those with {code}")).unwrap_or_default();
+    let dead = messages(n_dead.unsigned_abs());
 
+    let cannot_ask = |error| Failure::problem(format!("cannot ask: {error}"));
     let mut answer = String::new();
-    write!(io::stderr(), "Redrive the {n_dead} dead messages{of}{with}? [y/N] ")
-        .map_err(cannot_ask)?;
+    write!(io::stderr(), "Redrive {dead}{of}{those}? [y/N] ").map_err(cannot_ask)?;
     io::stdin().read_line(&mut answer).map_err(cannot_ask)?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }

@@ -1,0 +1,118 @@
+//! `outbox status`, `redrive` and `purge`
+
+use outbox_tests::Database;
+use serde_json::{Value, json};
+
+use super::{answer, outbox, sentence};
+
+/// Makes messages of these destinations dead, with that code.
+async fn dead(db: &Database, destination: &str, code: &str) -> i64 {
+    let id = db.insert(1, &format!("'{destination}'"), "NULL").await[0];
+    db.run(&format!(
+        "UPDATE outbox.message SET dead_at = now(), dead_reason = 'refused', last_error_code = '{code}', attempts = 10
+         WHERE id = {id}"
+    ))
+    .await;
+    id
+}
+
+#[tokio::test]
+async fn status_shows_each_destination_and_ends_with_1_when_somebody_has_to_look() {
+    let db = Database::fresh().await;
+    let (status, code) = answer(&db, &["status"]).await;
+    assert_eq!(
+        (&status["healthy"], &status["destinations"], code),
+        (&json!(true), &json!([]), Some(0))
+    );
+
+    db.insert(3, "'orders'", "NULL").await;
+    db.insert(2, "'events'", "NULL").await;
+    let (status, code) = answer(&db, &["status"]).await;
+    assert_eq!((&status["healthy"], &status["due"], code), (&json!(true), &json!(5), Some(0)));
+
+    db.run(
+        "UPDATE outbox.message SET created_at = now() - interval '2 hours 5 minutes' WHERE id = 1",
+    )
+    .await;
+    let ended = outbox(&db.url(), &["status"]).await;
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.stdout.contains("due for 2 h 5 min"), "{}", ended.output);
+    let widest = ended.stdout.lines().map(|line| line.chars().count()).max();
+    assert!(widest <= Some(80), "{}", ended.output);
+
+    db.run("UPDATE outbox.message SET created_at = now()").await;
+    dead(&db, "orders", "no_route").await;
+    let (status, code) = answer(&db, &["status"]).await;
+    assert_eq!((&status["healthy"], &status["dead"], code), (&json!(false), &json!(1), Some(1)));
+}
+
+#[tokio::test]
+async fn as_ndjson_the_status_has_a_line_for_each_destination() {
+    let db = Database::fresh().await;
+    db.insert(2, "CASE i WHEN 1 THEN 'orders' ELSE 'events' END", "NULL").await;
+    let ended = outbox(&db.url(), &["status", "--output", "ndjson"]).await;
+    let lines = ended.stdout.lines().map(|line| serde_json::from_str(line).unwrap());
+    let names: Vec<Value> = lines.map(|line: Value| line["destination"].clone()).collect();
+    assert_eq!(names, ["events", "orders"]);
+}
+
+#[tokio::test]
+async fn a_redrive_by_id_or_filter_takes_what_matches_and_is_written_down() {
+    let db = Database::fresh().await;
+    let orders = [dead(&db, "orders", "no_route").await, dead(&db, "orders", "too_large").await];
+    let event = dead(&db, "events", "no_route").await;
+    let redrive = async |args: &[&str]| {
+        let (answer, code) =
+            answer(&db, &[&["redrive", "--reason", "repaired"], args].concat()).await;
+        (answer["redriven"].as_i64().unwrap(), code)
+    };
+    assert_eq!(redrive(&[&orders[0].to_string()]).await, (1, Some(0)));
+    assert_eq!(db.status(orders[0]).await, "pending");
+    assert_eq!(redrive(&[&orders[0].to_string(), &orders[1].to_string()]).await, (1, Some(1)));
+    assert_eq!(redrive(&["--destination", "orders", "--yes"]).await, (0, Some(1)));
+    assert_eq!(redrive(&["--code", "too_large", "--yes"]).await, (0, Some(1)));
+    assert_eq!(db.status(event).await, "dead");
+    assert_eq!(redrive(&["--all", "--yes"]).await, (1, Some(0)));
+    assert_eq!(db.status(event).await, "pending");
+
+    let written =
+        "SELECT count(*) FROM outbox.audit WHERE actor LIKE '%@%' AND reason = 'repaired'";
+    assert_eq!(db.value::<i64>(written).await, 5);
+}
+
+#[tokio::test]
+async fn a_redrive_that_selects_nothing_has_no_reason_or_cannot_ask_is_wrong_usage() {
+    let db = Database::fresh().await;
+    let id = dead(&db, "orders", "no_route").await;
+    for (args, named) in [
+        (&["--reason", "repaired"][..], "nothing is selected"),
+        (&["7", "--reason", " "], "needs a reason"),
+        (&["7", "--all", "--reason", "repaired"], "not both"),
+        (&["0", "--reason", "repaired"], "from 1"),
+        (&["--all", "--reason", "repaired"], "--yes"),
+        (&["--destination", "orders", "--reason", "repaired"], "--yes"),
+    ] {
+        let ended = outbox(&db.url(), &[&["redrive"], args].concat()).await;
+        assert_eq!(ended.code, Some(2), "{}", ended.output);
+        assert!(sentence(&ended).contains(named), "{}", ended.output);
+    }
+    assert_eq!(outbox(&db.url(), &["redrive", "7"]).await.code, Some(2));
+    assert_eq!(db.status(id).await, "dead");
+}
+
+#[tokio::test]
+async fn purge_deletes_batch_after_batch_what_is_past_its_retention() {
+    let db = Database::fresh().await;
+    db.pending(25).await;
+    db.run("UPDATE outbox.message SET dispatched_at = now() - interval '8 days' WHERE id <= 23")
+        .await;
+    db.run("UPDATE outbox.message SET dispatched_at = now() - interval '6 days' WHERE id = 24")
+        .await;
+    let mut command =
+        super::command(&db.url_as("outbox_admin").await, &["purge", "--output", "json"]);
+    command.env("OUTBOX_PURGE_BATCH_SIZE", "10");
+    let ended = outbox_tests::Process::start(command).ended().await;
+    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!((&report["purged"], &report["drained"]), (&json!(23), &json!(true)));
+    assert_eq!(db.value::<i64>("SELECT count(*) FROM outbox.message").await, 2);
+}

@@ -1,0 +1,131 @@
+//! `outbox relay`
+
+use outbox_tests::endpoint::{Answer, Endpoint, Gate};
+use outbox_tests::{Database, Process, eventually};
+use serde_json::{Value, json};
+use tokio::process::Command;
+use url::Url;
+
+use super::sentence;
+use crate::function::set_up;
+
+/// `outbox relay` with these arguments.
+fn relay(database_url: &str, endpoint: &Endpoint, args: &[&str]) -> Command {
+    let mut command = set_up("outbox", database_url, endpoint);
+    command.arg("relay").args(args);
+    command
+}
+
+/// Runs `outbox relay --until-drained` to its end: the sum of its reports, and its exit code.
+async fn drain(db: &Database, endpoint: &Endpoint) -> (Value, Option<i32>) {
+    let command = relay(&db.url(), endpoint, &["--until-drained", "--output", "json"]);
+    let ended = Process::start(command).ended().await;
+    let sum = serde_json::from_str(&ended.stdout);
+    (sum.unwrap_or_else(|_| panic!("{}", ended.output)), ended.code)
+}
+
+#[tokio::test]
+async fn until_drained_waits_for_what_failed_and_not_for_what_is_scheduled() {
+    let db = Database::fresh().await;
+    let endpoint = Endpoint::start();
+    endpoint.answer_next([
+        Answer::fail(["2", "5"], "InternalError"),
+        Answer::error(503, "ServiceUnavailable", ""),
+    ]);
+    let ids = db.pending(30).await;
+    let (sum, code) = drain(&db, &endpoint).await;
+    assert_eq!(
+        (&sum["dispatched"], &sum["drained"], code),
+        (&json!(30), &json!(true), Some(0)),
+        "{sum}"
+    );
+    assert!(sum["retried"].as_u64() >= Some(2), "{sum}");
+
+    db.pending(1).await;
+    db.run("UPDATE outbox.message SET available_at = now() + interval '1 hour' WHERE dispatched_at IS NULL").await;
+    let (sum, code) = drain(&db, &endpoint).await;
+    assert_eq!((&sum["claimed"], code), (&json!(0), Some(0)), "{sum}");
+    assert_eq!(db.count("dispatched").await, i64::try_from(ids.len()).unwrap());
+}
+
+#[tokio::test]
+async fn until_drained_says_how_many_have_died_and_ends_well() {
+    let db = Database::fresh().await;
+    let endpoint = Endpoint::start();
+    db.insert(3, "CASE i WHEN 2 THEN 'nowhere' ELSE 'orders' END", "NULL").await;
+    let ended = Process::start(relay(&db.url(), &endpoint, &["--until-drained"])).ended().await;
+    assert_eq!(ended.code, Some(0), "{}", ended.output);
+    for said in ["dispatched 2 messages", "dead: 1 message;", "nothing is left to send"] {
+        assert!(ended.stdout.contains(said), "{}", ended.output);
+    }
+}
+
+#[tokio::test]
+async fn a_relay_outlives_a_database_that_takes_no_work_for_a_while() {
+    let db = Database::fresh().await;
+    let endpoint = Endpoint::start();
+    let url = db.url_as("outbox_relay").await;
+    let login = Url::parse(&url).unwrap().username().to_owned();
+    db.run(&format!("ALTER ROLE {login} CONNECTION LIMIT 0")).await;
+    db.pending(3).await;
+    let relay = Process::start(relay(&url, &endpoint, &[]));
+    let tried = || async { relay.logged("run failed and is tried again") };
+    let line = eventually("a failed run", tried).await;
+    assert!(line["error"].as_str().unwrap().contains("53300"), "{line}");
+
+    db.run(&format!("ALTER ROLE {login} CONNECTION LIMIT -1")).await;
+    eventually("the messages", || async { (db.count("dispatched").await == 3).then_some(()) })
+        .await;
+    relay.terminate();
+    assert_eq!(relay.ended().await.code, Some(0));
+}
+
+#[tokio::test]
+async fn a_relay_that_may_not_sign_in_ends_with_3() {
+    let db = Database::fresh().await;
+    let endpoint = Endpoint::start();
+    let mut url = Url::parse(&db.url()).unwrap();
+    url.set_password(Some(super::PASSWORD)).unwrap();
+    let ended = Process::start(relay(url.as_str(), &endpoint, &[])).ended().await;
+    assert_eq!(ended.code, Some(3), "{}", ended.output);
+    assert!(sentence(&ended).contains("28P01"), "{}", ended.output);
+}
+
+#[tokio::test]
+async fn a_second_signal_ends_a_relay_at_once() {
+    let db = Database::fresh().await;
+    let endpoint = Endpoint::start();
+    let gate = Gate::closed();
+    endpoint.answer_next([Answer::Accept.behind(&gate)]);
+    db.pending(1).await;
+    let relay = Process::start(relay(&db.url(), &endpoint, &[]));
+    endpoint.calls_reached(1).await;
+    relay.terminate();
+    let stopping =
+        || async { relay.logged("stopping when requests in flight are answered and marked") };
+    eventually("the first signal to be heard", stopping).await;
+    relay.terminate();
+    assert_eq!(relay.ended().await.code, Some(1));
+    assert_eq!(db.count("claimed").await, 1);
+}
+
+#[tokio::test]
+async fn a_relay_that_is_switched_off_sends_nothing_and_stops_when_told() {
+    let db = Database::fresh().await;
+    let endpoint = Endpoint::start();
+    db.pending(1).await;
+    let mut off = relay(&db.url(), &endpoint, &["--until-drained"]);
+    off.env("OUTBOX_ENABLED", "false");
+    let ended = Process::start(off).ended().await;
+    assert_eq!(ended.code, Some(1));
+    assert!(sentence(&ended).contains("OUTBOX_ENABLED"), "{}", ended.output);
+
+    let mut off = relay(&db.url(), &endpoint, &[]);
+    off.env("OUTBOX_ENABLED", "false");
+    let relay = Process::start(off);
+    let heard = || async { relay.logged("nothing is sent, because OUTBOX_ENABLED is false") };
+    eventually("the warning", heard).await;
+    relay.terminate();
+    assert_eq!(relay.ended().await.code, Some(0));
+    assert_eq!((endpoint.calls(), db.count("pending").await), (0, 1));
+}
