@@ -4,8 +4,7 @@
 //! program has no publisher in it: it cannot send a message, not even by mistake.
 
 use lambda_runtime::{Context, Diagnostic, LambdaEvent, service_fn};
-use outbox_admin::{PurgeReport, purge_until};
-use outbox_lambda::settings::Purge;
+use outbox_admin::{PurgeReport, PurgeUntil, purge_until};
 use outbox_lambda::{Program, Settings, logs};
 use outbox_store::{Schema, Store};
 use serde::{Deserialize, Deserializer};
@@ -27,10 +26,11 @@ async fn invoke(
     settings: &Settings,
     context: Context,
 ) -> Result<PurgeReport, Diagnostic> {
-    let Purge { retention, batch_size } = settings.purge;
-    let deadline = outbox_lambda::deadline(context.deadline);
-    let until = deadline.checked_sub(settings.relay.policy.deadline_margin).unwrap_or(deadline);
-    match purge_until(store, retention, batch_size, Some(until)).await {
+    let (deadline, margin) =
+        (outbox_lambda::deadline(context.deadline), settings.relay.policy.deadline_margin);
+    let before = |margin| deadline.checked_sub(margin).unwrap_or(deadline);
+    let until = PurgeUntil { start: before(margin), answer: before(margin / 4) };
+    match purge_until(store, settings.purge, Some(until)).await {
         Ok(report) => {
             tracing::info!(
                 outbox.purged = report.purged,
