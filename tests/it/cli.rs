@@ -3,7 +3,7 @@
 use std::process::Stdio;
 
 use outbox_tests::{Database, Ended, Process, program};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::process::Command;
 use url::Url;
 
@@ -97,14 +97,11 @@ async fn wrong_usage_and_bad_settings_end_with_2_before_anything_is_done() {
 #[tokio::test]
 async fn migrate_says_what_is_missing_applies_it_and_is_then_up_to_date() {
     let db = Database::empty().await;
-    let versions = |names: &[&str]| -> Vec<String> {
-        names.iter().map(|name| format!("V1__outbox{name}")).collect()
-    };
     let (missing, code) = answer(&db, &["migrate", "--check"]).await;
-    assert_eq!((missing["pending"][0].as_str(), code), (Some(&*versions(&[""])[0]), Some(1)));
+    assert_eq!((&missing["pending"], code), (&json!(["V1__outbox"]), Some(1)));
 
     let (applied, code) = answer(&db, &["migrate"]).await;
-    assert_eq!((applied["applied"].as_array().unwrap().len(), code), (1, Some(0)));
+    assert_eq!((&applied["applied"], code), (&json!(["V1__outbox"]), Some(0)));
     for args in [&["migrate"][..], &["migrate", "--check"]] {
         let ended = outbox(&db.url(), args).await;
         assert_eq!((ended.stdout.as_str(), ended.code), ("up to date\n", Some(0)));

@@ -46,7 +46,9 @@ async fn main() -> ExitCode {
 /// However the story ends, its processes are stopped and its database, queues and topic removed.
 async fn tell_and_clear(scratch: &Scratch, console: &mut Console) -> Result<()> {
     let told = tell_unless_stopped(scratch, console).await;
-    let cleared = scratch.clear().await;
+    // From here on a further Ctrl-C changes nothing, so this must come to an end.
+    let cleared = timeout(Duration::from_secs(20), scratch.clear()).await;
+    let cleared = cleared.unwrap_or_else(|_| Err(anyhow!("no end of it after 20 s")));
     match &told {
         Err(error) if !error.is::<Stopped>() => {
             if let Some(logs) = scratch.logs.kept() {
@@ -58,6 +60,9 @@ async fn tell_and_clear(scratch: &Scratch, console: &mut Console) -> Result<()> 
     match (told, cleared) {
         (Err(error), Err(left)) => {
             Err(anyhow!("{error:#}\nand not all of this run is removed: {left:#}"))
+        }
+        (Err(error), Ok(())) if error.is::<Stopped>() => {
+            Err(anyhow!("{error}, and all of this run is removed"))
         }
         (told, cleared) => told.and(cleared),
     }

@@ -3,10 +3,13 @@
 //! Settings are read and the pool built once at cold start, without a connection to anything. The
 //! program has no publisher in it: it cannot send a message, not even by mistake.
 
+use std::time::Instant;
+
 use lambda_runtime::{Context, Diagnostic, LambdaEvent, service_fn};
-use outbox_admin::{PurgeReport, PurgeUntil, purge_until};
+use outbox_admin::{PurgeReport, purge_until};
+use outbox_lambda::settings::Purge;
 use outbox_lambda::{Program, Settings, logs};
-use outbox_store::{Schema, Store};
+use outbox_store::{Error, Schema, Store};
 use serde::{Deserialize, Deserializer};
 
 #[tokio::main(flavor = "current_thread")]
@@ -26,26 +29,27 @@ async fn invoke(
     settings: &Settings,
     context: Context,
 ) -> Result<PurgeReport, Diagnostic> {
-    let (deadline, margin) =
-        (outbox_lambda::deadline(context.deadline), settings.relay.policy.deadline_margin);
+    let Purge { retention, batch_size } = settings.purge;
+    let deadline = outbox_lambda::deadline(context.deadline);
+    let margin = settings.relay.policy.deadline_margin;
     let before = |margin| deadline.checked_sub(margin).unwrap_or(deadline);
-    let until = PurgeUntil { start: before(margin), answer: before(margin / 4) };
-    match purge_until(store, settings.purge, Some(until)).await {
-        Ok(report) => {
-            tracing::info!(
-                outbox.purged = report.purged,
-                outbox.drained = report.drained,
-                duration_ms = report.duration_ms,
-                "purge finished"
-            );
-            Ok(report)
-        }
-        Err(error) => Err(failure(settings, &error)),
-    }
+
+    // No batch is started within the margin, and the last quarter of it is for the answer.
+    let purge = purge_until(store, retention, batch_size, Some(before(margin)));
+    let time = before(margin / 4).saturating_duration_since(Instant::now());
+    let purged = tokio::time::timeout(time, purge).await.unwrap_or(Err(Error::Timeout(time)));
+    let report = purged.map_err(|error| failure(settings, &error))?;
+    tracing::info!(
+        outbox.purged = report.purged,
+        outbox.drained = report.drained,
+        duration_ms = report.duration_ms,
+        "purge finished"
+    );
+    Ok(report)
 }
 
 /// What the invoker is told, and the log.
-fn failure(settings: &Settings, error: &outbox_store::Error) -> Diagnostic {
+fn failure(settings: &Settings, error: &Error) -> Diagnostic {
     let (error_type, error_message) = match outbox_lambda::explain(&settings.database, error) {
         Some(explained) => (explained.code().to_owned(), explained.to_string()),
         None => (error.code().to_owned(), error.to_string()),

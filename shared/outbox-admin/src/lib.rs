@@ -16,6 +16,6 @@ mod status;
 
 pub use command::{Command, Reply, execute};
 pub use error::Error;
-pub use purge::{PurgeReport, PurgeUntil, purge_until};
+pub use purge::{PurgeReport, purge_until};
 pub use redrive::{Redrive, Redriven};
 pub use status::{OLDEST_DUE_LIMIT_SECONDS, Status, status};

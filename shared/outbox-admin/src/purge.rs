@@ -1,8 +1,7 @@
 //! Purge: batch after batch, so that no transaction is long.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use outbox_lambda::settings::Purge;
 use outbox_store::{Error, Store};
 use serde::Serialize;
 
@@ -17,16 +16,8 @@ pub struct PurgeReport {
     pub duration_ms: u64,
 }
 
-/// Until when a purge works.
-#[derive(Clone, Copy, Debug)]
-pub struct PurgeUntil {
-    /// No batch is started after this, though the first always is.
-    pub start: Instant,
-    /// The batch in hand is given up; the database may still carry it out.
-    pub answer: Instant,
-}
-
-/// Deletes dispatched messages past their retention until none is left, or until the time is up.
+/// Deletes dispatched messages past their retention until none is left, or until that moment: no batch is
+/// started after it, though the first always is.
 ///
 /// # Errors
 /// [`Error`] of the batch that failed; those before it stay deleted.
@@ -35,26 +26,20 @@ pub struct PurgeUntil {
 /// A dropped future leaves the batch in hand deleted or not.
 pub async fn purge_until(
     store: &Store,
-    settings: Purge,
-    until: Option<PurgeUntil>,
+    retention: Duration,
+    batch_size: u32,
+    until: Option<Instant>,
 ) -> Result<PurgeReport, Error> {
     let started = Instant::now();
+    store.check_version().await?;
     let mut purged = 0;
     let drained = loop {
-        let batch = store.purge(settings.retention, settings.batch_size);
-        let n_deleted = match until {
-            Some(until) => {
-                let allowed = until.answer.saturating_duration_since(Instant::now());
-                let in_time = tokio::time::timeout(allowed, batch).await;
-                in_time.unwrap_or(Err(Error::Timeout(allowed)))?
-            }
-            None => batch.await?,
-        };
+        let n_deleted = store.purge(retention, batch_size).await?;
         purged += n_deleted;
-        if n_deleted < u64::from(settings.batch_size) {
+        if n_deleted < u64::from(batch_size) {
             break true;
         }
-        if until.is_some_and(|until| Instant::now() >= until.start) {
+        if until.is_some_and(|until| Instant::now() >= until) {
             break false;
         }
     };

@@ -4,7 +4,7 @@ use std::env;
 use std::fs;
 use std::io::{self, IsTerminal};
 
-use outbox_lambda::settings::{LogFormat, Logs};
+use outbox_lambda::settings::LogFormat;
 use outbox_lambda::{Program, Settings, logs};
 use outbox_store::{Schema, Store};
 use tracing::level_filters::LevelFilter;
@@ -17,17 +17,18 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// Reads the settings and starts the logs, which go to standard error. What nobody has set is `level`,
-    /// and text on a terminal.
+    /// Reads the settings and starts the logs, which go to standard error: at this level and, on a
+    /// terminal, as text, unless the settings say otherwise.
     pub(crate) fn new(program: Program, level: LevelFilter) -> Result<Self, Failure> {
         let settings = Settings::from_env(program)?;
-        let Logs { level: level_set, format } = settings.logs;
-        let is_text = env::var_os("OUTBOX_LOG_FORMAT").is_none() && io::stderr().is_terminal();
-        let is_set = env::var_os("OUTBOX_LOG_LEVEL").is_some();
-        let logs = Logs {
-            level: if is_set { level_set } else { level },
-            format: if is_text { LogFormat::Text } else { format },
-        };
+        let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
+        let mut logs = settings.logs;
+        if !is_set("OUTBOX_LOG_LEVEL") {
+            logs.level = level;
+        }
+        if !is_set("OUTBOX_LOG_FORMAT") && io::stderr().is_terminal() {
+            logs.format = LogFormat::Text;
+        }
         logs::init(&logs, logs::Stream::Stderr);
         let schema = Schema::new(&settings.schema);
         Ok(Self { settings, schema: schema.map_err(|error| Failure::usage(error.to_string()))? })

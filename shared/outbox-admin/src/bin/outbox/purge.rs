@@ -9,12 +9,12 @@ use crate::output::{Output, messages};
 
 pub(crate) async fn run(output: Output) -> Result<Exit, Failure> {
     let context = Context::quiet(Program::CommandLine)?;
-    let settings = context.settings.purge;
-    let report = purge_until(&context.store()?, settings, None)
+    let outbox_lambda::settings::Purge { retention, batch_size } = context.settings.purge;
+    let report = purge_until(&context.store()?, retention, batch_size, None)
         .await
         .map_err(|error| context.failure(error))?;
     output.show(&report, || {
-        let hours = settings.retention.as_secs() / 3_600;
+        let hours = retention.as_secs() / 3_600;
         format!("purged {} dispatched over {hours} h ago", messages(report.purged))
     })?;
     Ok(Exit::Ok)

@@ -41,8 +41,7 @@ fn verdict(status: &Status) -> String {
     let mut lines = Vec::new();
     if status.dead > 0 {
         let n_dead = status.dead;
-        lines
-            .push(format!("{n_dead} dead: outbox.dead_letter has the reason; then outbox redrive"));
+        lines.push(format!("{n_dead} dead: outbox.dead_letter has the reason, then redrive"));
     }
     if status.oldest_due_seconds > OLDEST_DUE_LIMIT_SECONDS {
         let age = age(status.oldest_due_seconds);
