@@ -10,8 +10,9 @@ help: ## Show this list
 demo: ## See all of it work, on this machine (installs, builds and starts what it needs)
 	@infra/local/up
 	@infra/local/cargo-lambda
-	@cargo build --workspace --bins
-	@set -a; source .local/env; set +a; exec "$${CARGO_TARGET_DIR:-target}/debug/demo"
+	@cargo build --workspace --all-targets # As for the tests, so that nothing compiles twice.
+	@set -a; source .local/env; NO_PROXY=127.0.0.1,$${NO_PROXY:-}; no_proxy=$$NO_PROXY; \
+		exec "$${CARGO_TARGET_DIR:-target}/debug/demo"
 
 .PHONY: setup
 setup: ## Install the tools that the demo needs
@@ -36,5 +37,6 @@ check: ## Formatting, lints, documentation and layering; warnings are errors
 test: ## All tests, against a real Postgres and LocalStack (PG_VERSION=14..18)
 	@infra/local/up
 	@cargo build --workspace --all-targets
-	@cargo nextest run --workspace --no-fail-fast
+	@set -a; source .local/env; NO_PROXY=127.0.0.1,$${NO_PROXY:-}; no_proxy=$$NO_PROXY; \
+		cargo nextest run --workspace --no-fail-fast
 	@cargo test --workspace --doc

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 mod claim;
+mod cli;
 mod connect;
 mod crash;
 mod enqueue;

@@ -30,7 +30,6 @@ pub(crate) fn cargo_lambda() -> Command {
     let mut command = command(program);
     command.arg("lambda");
     command.current_dir(checkout()); // It looks for a manifest, to know the functions' names.
-    command.env("NO_PROXY", "127.0.0.1"); // Or a proxy would be asked for the loopback.
     command
 }
 

@@ -8,9 +8,8 @@ use std::time::Instant;
 use lambda_runtime::{Context, Diagnostic, LambdaEvent, service_fn};
 use outbox_admin::{PurgeReport, purge_until};
 use outbox_lambda::settings::Purge;
-use outbox_lambda::{Program, Settings, logs};
+use outbox_lambda::{AnyEvent, Program, Settings, logs};
 use outbox_store::{Error, Schema, Store};
-use serde::{Deserialize, Deserializer};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
@@ -56,13 +55,4 @@ fn failure(settings: &Settings, error: &Error) -> Diagnostic {
     };
     tracing::error!(error.r#type = error_type, error = error_message, "purge failed");
     Diagnostic { error_type, error_message }
-}
-
-/// Any event starts a purge, an empty one too: nothing in it is looked at.
-struct AnyEvent;
-
-impl<'de> Deserialize<'de> for AnyEvent {
-    fn deserialize<D: Deserializer<'de>>(_: D) -> Result<Self, D::Error> {
-        Ok(Self)
-    }
 }

@@ -7,11 +7,10 @@
 use std::sync::Arc;
 
 use lambda_runtime::{Context, Diagnostic, LambdaEvent, service_fn};
-use outbox_lambda::{Database, Program, Settings, logs};
+use outbox_lambda::{AnyEvent, Database, Program, Settings, claimed_by, logs};
 use outbox_publish::AwsPublisher;
 use outbox_relay::{Error, Relay, RunReport};
 use outbox_store::{Schema, Store};
-use serde::{Deserialize, Deserializer};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
@@ -78,25 +77,4 @@ impl Function {
         self.stop.cancel();
         drop(self.running.lock().await);
     }
-}
-
-/// Any event starts a run, an empty one too: nothing in it is looked at.
-struct AnyEvent;
-
-impl<'de> Deserialize<'de> for AnyEvent {
-    fn deserialize<D: Deserializer<'de>>(_: D) -> Result<Self, D::Error> {
-        Ok(Self)
-    }
-}
-
-/// What people see on claimed rows: `relay/1f3a9c2e`, with the container's part of its log stream's name.
-fn claimed_by() -> String {
-    let function = std::env::var("AWS_LAMBDA_FUNCTION_NAME").unwrap_or_else(|_| "relay".to_owned());
-    let log_stream = std::env::var("AWS_LAMBDA_LOG_STREAM_NAME").unwrap_or_default();
-    let container: String = match log_stream.rsplit(['/', ']']).next() {
-        Some(name) if !name.is_empty() => name.chars().take(8).collect(),
-        _ => std::process::id().to_string(),
-    };
-    let function: String = function.chars().take(31).collect();
-    format!("{function}/{container}")
 }

@@ -22,16 +22,16 @@
 
 mod aws;
 mod database;
-mod deadline;
 mod error;
 mod explain;
+mod invocation;
 pub mod logs;
 pub mod settings;
 mod tls;
 
 pub use aws::aws_config;
 pub use database::{connect, pool};
-pub use deadline::deadline;
 pub use error::Error;
 pub use explain::explain;
+pub use invocation::{AnyEvent, claimed_by, deadline};
 pub use settings::{Database, Program, Settings, SettingsError};

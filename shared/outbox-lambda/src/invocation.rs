@@ -1,8 +1,33 @@
-//! The moment at which Lambda ends an invocation.
+//! What an invocation of a timer's function has to do with: its event, its deadline, and who runs it.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use serde::{Deserialize, Deserializer};
+
 const DAY: Duration = Duration::from_hours(24);
+
+/// Any event starts a run, an empty one too: nothing in it is looked at.
+#[derive(Clone, Copy, Debug)]
+pub struct AnyEvent;
+
+impl<'de> Deserialize<'de> for AnyEvent {
+    fn deserialize<D: Deserializer<'de>>(_: D) -> Result<Self, D::Error> {
+        Ok(Self)
+    }
+}
+
+/// What people see on claimed rows: `relay/1f3a9c2e`, of the function's name the first 31 characters, and of the
+/// container's log stream the part that is its own.
+pub fn claimed_by() -> String {
+    let function = std::env::var("AWS_LAMBDA_FUNCTION_NAME").unwrap_or_else(|_| "relay".to_owned());
+    let log_stream = std::env::var("AWS_LAMBDA_LOG_STREAM_NAME").unwrap_or_default();
+    let container: String = match log_stream.rsplit(['/', ']']).next() {
+        Some(name) if !name.is_empty() => name.chars().take(8).collect(),
+        _ => std::process::id().to_string(),
+    };
+    let function: String = function.chars().take(31).collect();
+    format!("{function}/{container}")
+}
 
 /// When an invocation is ended whose `Lambda-Runtime-Deadline-Ms` is this, on the monotonic clock.
 ///
