@@ -29,6 +29,7 @@ CREATE TABLE outbox.message (
     last_error_code   text,
     last_error        text,
     attempts          integer     NOT NULL DEFAULT 0,
+    lost_claims       integer     NOT NULL DEFAULT 0,
     locked_until      timestamptz,
     claim_token       uuid,
     claimed_by        text,
@@ -69,6 +70,7 @@ COMMENT ON COLUMN outbox.message.dispatched_at IS 'When SNS or SQS had accepted 
 COMMENT ON COLUMN outbox.message.locked_until IS 'End of the lease of the latest claim; past or NULL: not leased.';
 COMMENT ON COLUMN outbox.message.claim_token IS 'Fence of the latest claim, fresh each time: a mark must bring it.';
 COMMENT ON COLUMN outbox.message.attempts IS 'Claims that count, the latest included. Given back where the message was not at fault.';
+COMMENT ON COLUMN outbox.message.lost_claims IS 'Claims in a row that ended without an outcome: their relay died, or lost the database.';
 COMMENT ON COLUMN outbox.message.claimed_by IS 'Which relay claimed it last; for people.';
 COMMENT ON COLUMN outbox.message.broker_message_id IS 'The id that SNS or SQS gave the message.';
 COMMENT ON COLUMN outbox.message.dead_reason IS 'Which rule ended it: defect, refused or attempts_exhausted.';
@@ -133,7 +135,7 @@ CREATE TABLE outbox.inbox (
     received_at timestamptz NOT NULL DEFAULT now(),
     CONSTRAINT inbox_pkey PRIMARY KEY (consumer, message_id)
 );
-COMMENT ON TABLE outbox.inbox IS 'Messages that a consumer has taken, so that a copy has no second effect.';
+COMMENT ON TABLE outbox.inbox IS 'Messages that a consumer has taken, so that a copy has no second effect. It grows: delete rows older than any copy can be.';
 COMMENT ON COLUMN outbox.inbox.consumer IS 'Name of the consumer: each takes a message once.';
 COMMENT ON COLUMN outbox.inbox.message_id IS 'The message''s identity, from its attribute message_id.';
 COMMENT ON COLUMN outbox.inbox.received_at IS 'When it was taken (start of the consumer''s transaction).';
@@ -290,10 +292,16 @@ CREATE VIEW outbox.backlog AS
 SELECT
     destination,
     count(*) FILTER (WHERE class = 'due') AS due,
+    count(*) FILTER (WHERE class = 'retrying') AS retrying,
     count(*) FILTER (WHERE class = 'scheduled') AS scheduled,
     count(*) FILTER (WHERE class = 'claimed') AS claimed,
     count(*) FILTER (WHERE class = 'dead') AS dead,
-    coalesce(extract(epoch FROM now() - min(due_since)), 0)::double precision AS oldest_due_seconds
+    coalesce(extract(epoch FROM now() - min(due_since)), 0)::double precision AS oldest_due_seconds,
+    EXISTS (
+        SELECT FROM outbox.destination AS state
+        WHERE state.name IN (kept.destination, '*')
+          AND state.paused_at IS NOT NULL
+    ) AS paused
 FROM (
     SELECT destination,
            CASE WHEN locked_until > now() THEN 'claimed' ELSE 'due' END AS class,
@@ -302,7 +310,12 @@ FROM (
     WHERE available_at IS NULL AND dispatched_at IS NULL AND dead_at IS NULL
     UNION ALL
     SELECT destination,
-           CASE WHEN locked_until > now() THEN 'claimed' WHEN available_at > now() THEN 'scheduled' ELSE 'due' END,
+           CASE
+               WHEN locked_until > now() THEN 'claimed'
+               WHEN available_at <= now() THEN 'due'
+               WHEN first_failed_at IS NOT NULL THEN 'retrying'
+               ELSE 'scheduled'
+           END,
            CASE WHEN available_at <= now() THEN greatest(created_at, available_at) END
     FROM outbox.message
     WHERE available_at IS NOT NULL AND dispatched_at IS NULL AND dead_at IS NULL
@@ -312,7 +325,7 @@ FROM (
     WHERE dead_at IS NOT NULL
 ) AS kept
 GROUP BY destination;
-COMMENT ON VIEW outbox.backlog IS 'Per destination: messages due, scheduled, claimed and dead, and the age of the oldest due one in seconds.';
+COMMENT ON VIEW outbox.backlog IS 'Per destination: messages due, waiting for a retry, scheduled, claimed and dead, the age of the oldest due one in seconds, and whether it is paused.';
 
 -- ---------------------------------------------------------------------------------------------------------
 -- The roles, with the fewest grants that their work needs. Roles belong to the cluster, so another outbox of it
@@ -350,14 +363,14 @@ GRANT EXECUTE ON FUNCTION outbox.receive TO outbox_producer;
 -- The relay: claim and mark. It can't insert, delete, or change what is sent.
 GRANT SELECT ON outbox.message, outbox.destination TO outbox_relay;
 GRANT UPDATE (available_at, first_failed_at, dead_at, dispatched_at, locked_until, claim_token, attempts,
-              claimed_by, broker_message_id, dead_reason, last_error_code, last_error)
+              lost_claims, claimed_by, broker_message_id, dead_reason, last_error_code, last_error)
     ON outbox.message TO outbox_relay;
 
 -- Operators and the purge: read, redrive, pause, delete; each deed of a person is audited.
 GRANT SELECT ON outbox.message, outbox.destination, outbox.inbox, outbox.audit,
                 outbox.message_status, outbox.dead_letter, outbox.backlog TO outbox_admin;
 GRANT UPDATE (available_at, first_failed_at, dead_at, locked_until, claim_token, attempts,
-              claimed_by, dead_reason, last_error_code, last_error)
+              lost_claims, claimed_by, dead_reason, last_error_code, last_error)
     ON outbox.message TO outbox_admin;
 GRANT DELETE ON outbox.message, outbox.inbox TO outbox_admin;
 GRANT INSERT, UPDATE ON outbox.destination TO outbox_admin;

@@ -135,3 +135,47 @@ async fn a_failed_message_holds_back_its_own_group_only() {
         .collect();
     assert_eq!(of_group, [r#"{"n": 1}"#, r#"{"n": 2}"#, r#"{"n": 3}"#]);
 }
+
+/// The head of a group is due later than the messages behind it, though all are due by now. They must not fill the quota
+/// and then be left for want of their head, claim after claim.
+#[tokio::test]
+async fn messages_that_were_due_before_their_head_do_not_stall_their_destination() {
+    let db = Database::fresh().await;
+    let store = db.store();
+    let group = db.insert(4, "'orders'", "'g'").await;
+    db.run("UPDATE outbox.message SET available_at = now() - interval '1 hour'").await;
+    let head = format!("UPDATE outbox.message SET available_at = now() WHERE id = {}", group[0]);
+    db.run(&head).await;
+    assert_eq!(ids(&claim(&store, &[quota("orders", 1)]).await), group[..1]);
+}
+
+/// Whatever the states and times within groups: if a group's head is free and due, a claim takes something.
+#[tokio::test]
+async fn a_claim_is_never_empty_while_a_groups_head_is_free_and_due() {
+    let db = Database::fresh().await;
+    let store = db.store();
+    for seed in 0..40 {
+        db.run("DELETE FROM outbox.message").await;
+        db.insert(12, "'orders'", "'g' || i % 3").await;
+        let arrange = format!(
+            "SELECT setseed({}::float8 / 40);
+             UPDATE outbox.message SET available_at = CASE floor(random() * 3)
+                 WHEN 0 THEN NULL
+                 WHEN 1 THEN now() - random() * interval '1 hour'
+                 ELSE now() + random() * interval '1 hour' END;
+             UPDATE outbox.message SET dispatched_at = now() WHERE random() < 0.3",
+            seed
+        );
+        db.run(&arrange).await;
+        let due_heads = "SELECT count(*) FROM (
+                SELECT DISTINCT ON (message_group) available_at FROM outbox.message
+                WHERE dispatched_at IS NULL ORDER BY message_group, id
+            ) AS head WHERE available_at IS NULL OR available_at <= now()";
+        let n_heads: i64 = db.value(due_heads).await;
+        for limit in [1, 2, 12] {
+            let n_claimed = claim(&store, &[quota("orders", limit)]).await.len();
+            assert_eq!(n_claimed > 0, n_heads > 0, "seed {seed}, limit {limit}, {n_heads} heads");
+            db.run("UPDATE outbox.message SET locked_until = NULL").await;
+        }
+    }
+}

@@ -23,6 +23,8 @@ fn message(payload: &str) -> Message {
         correlation_id: None,
         traceparent: None,
         attempts: 1,
+        lost_claims: 0,
+        was_alone: false,
     }
 }
 

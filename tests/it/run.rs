@@ -1,5 +1,7 @@
 //! A run of the relay, against an endpoint that is told how to answer.
 
+use std::time::Duration;
+
 use outbox::{NewMessage, RunPolicy};
 use outbox_publish::AwsPublisher;
 use outbox_relay::Relay;
@@ -220,15 +222,75 @@ async fn a_destination_that_is_down_costs_few_calls_and_kills_nothing() {
     assert_eq!(db.value::<i32>(attempts).await, 0, "the message is not at fault");
 }
 
-/// A message that ends its relay each time is claimed again and again, and is dead past the cap.
+/// A message that ends its relay each time is claimed again and again, is sent alone, and is dead past the cap.
 #[tokio::test]
 async fn a_message_that_never_reaches_an_outcome_is_dead_at_the_cap() {
     let db = Database::fresh().await;
     let endpoint = Endpoint::start();
     db.pending(2).await;
-    db.run("UPDATE outbox.message SET attempts = 10 WHERE id = 1").await;
+    db.run(
+        "UPDATE outbox.message SET attempts = 10, lost_claims = 9, last_error_code = 'no_outcome' WHERE id = 1",
+    )
+    .await;
     let report = relay_to(&db, &endpoint).run(None, &CancellationToken::new()).await.unwrap();
     assert_eq!((report.dispatched, report.dead), (1, 1));
     let dead = "SELECT format('%s|%s', dead_reason, last_error_code) FROM outbox.dead_letter";
-    assert_eq!(db.value::<String>(dead).await, "attempts_exhausted|unsettled");
+    assert_eq!(db.value::<String>(dead).await, "attempts_exhausted|no_outcome");
+}
+
+/// Twenty messages are claimed together twelve times, and their relay is lost each time. None is dead of it: each is sent
+/// alone, and goes out.
+#[tokio::test]
+async fn messages_whose_claims_were_lost_are_sent_alone_and_never_die_of_their_neighbours() {
+    let db = Database::fresh().await;
+    let endpoint = Endpoint::start();
+    db.insert(20, "'orders'", "CASE WHEN i % 2 = 0 THEN 'g' END").await;
+    for _ in 0..12 {
+        let quotas = [crate::claim::quota("orders", 100)];
+        let claim = db.store().claim(&quotas, Duration::from_mins(1), "test").await.unwrap();
+        assert_eq!(claim.messages.len(), 20);
+        db.expire_leases().await;
+    }
+    db.pending(3).await;
+    let report = relay_to(&db, &endpoint).run(None, &CancellationToken::new()).await.unwrap();
+    assert_eq!((report.dispatched, report.dead), (23, 0));
+    let sizes: Vec<usize> =
+        endpoint.requests().iter().map(|request| request.entries.len()).collect();
+    assert_eq!(sizes[0], 3, "what has no history goes first");
+    assert!(sizes[1..].iter().all(|&size| size == 1), "{sizes:?}");
+}
+
+/// The one that does end its relay is found: alone in its last claim, and dead at the cap. The others go out.
+#[tokio::test]
+async fn a_message_that_ends_its_relays_is_told_from_its_neighbours() {
+    let db = Database::fresh().await;
+    let endpoint = Endpoint::start();
+    let ids = db.pending(5).await;
+    let deadly = |request: &outbox_tests::endpoint::Request| {
+        request.entries.iter().any(|entry| entry.body == r#"{"n": 2}"#)
+    };
+    endpoint
+        .answer_always(move |request| if deadly(request) { Answer::Hang } else { Answer::Accept });
+    let policy = RunPolicy { max_attempts: 5, ..RunPolicy::default() };
+    for _ in 0..12 {
+        let to = destinations([queue_at("orders", &endpoint.queue_url("orders"))]);
+        let relay = relay(&db, &endpoint.sdk_config(), to, policy.clone());
+        let stop = CancellationToken::new();
+        let calls = endpoint.requests().iter().filter(|request| deadly(request)).count();
+        // The relay is gone, future and all, as soon as the deadly message is on the wire.
+        let killed = async {
+            loop {
+                if endpoint.requests().iter().filter(|request| deadly(request)).count() > calls {
+                    return;
+                }
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            report = relay.run(None, &stop) => { report.unwrap(); break }
+            () = killed => db.expire_leases().await,
+        }
+    }
+    assert_eq!(db.count("dispatched").await, 4);
+    assert_eq!(db.status(ids[1]).await, "dead");
 }

@@ -1,7 +1,7 @@
 //! A scripted SQS and SNS: a real HTTP endpoint that records what it is sent and answers as it is told.
 //!
 //! It speaks `SendMessageBatch` as AWS JSON and `PublishBatch` as the query protocol, refuses what AWS
-//! would refuse ([`rules`]), and otherwise follows the test's script. A relay under test reaches it from
+//! would refuse (`rules.rs`), and otherwise follows the test's script. A relay under test reaches it from
 //! the same process or from another one, by `AWS_ENDPOINT_URL`.
 //!
 //! ```text

@@ -4,10 +4,9 @@
 //! `{"command": "status"}`. Whoever may invoke the function may do all of them.
 
 use lambda_runtime::{Context, Diagnostic, LambdaEvent, service_fn};
-use outbox_admin::{Command, Error, Reply, execute};
-use outbox_lambda::{Program, Settings, logs};
+use outbox_admin::{Error, Reply, Request, execute};
+use outbox_lambda::{Database, Program, Settings, describe, logs};
 use outbox_store::{Schema, Store};
-use serde_json::Value;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
@@ -23,29 +22,29 @@ async fn main() -> anyhow::Result<()> {
 async fn invoke(
     store: &Store,
     settings: &Settings,
-    event: LambdaEvent<Value>,
+    event: LambdaEvent<Request>,
 ) -> Result<Reply, Diagnostic> {
     let actor = actor(&event.context);
-    let answered = match Command::from_json(event.payload) {
-        Ok(command) => execute(store, &command, &actor).await,
-        Err(error) => Err(error),
+    let answered = match event.payload {
+        Request(Ok(command)) => execute(store, &command, &actor).await,
+        Request(Err(error)) => Err(error),
     };
-    answered.map_err(|error| failure(settings, &error))
+    answered.map_err(|error| failure(&settings.database, &error))
 }
 
 /// What the invoker is told, and the log.
-fn failure(settings: &Settings, error: &Error) -> Diagnostic {
-    let (error_type, error_message) = match outbox_lambda::explain(&settings.database, error) {
-        Some(explained) => (explained.code().to_owned(), explained.to_string()),
-        None => (error.code().to_owned(), error.to_string()),
-    };
+fn failure(database: &Database, error: &Error) -> Diagnostic {
     match error {
-        Error::Usage(_) => tracing::warn!(error = error_message, "command refused"),
-        Error::Store(_) => {
-            tracing::error!(error.r#type = error_type, error = error_message, "command failed");
+        Error::Usage(problem) => {
+            tracing::warn!(error = problem, "command refused");
+            Diagnostic { error_type: error.code().to_owned(), error_message: problem.clone() }
+        }
+        Error::Store(error) => {
+            let cause = describe(database, error);
+            tracing::error!(error.r#type = cause.code(), error = %cause, "command failed");
+            Diagnostic { error_type: cause.code().to_owned(), error_message: cause.to_string() }
         }
     }
-    Diagnostic { error_type, error_message }
 }
 
 /// Who asks, for the audit: the invoker where Lambda tells, and the request, which `CloudTrail` knows.

@@ -8,7 +8,7 @@ use std::time::Instant;
 use lambda_runtime::{Context, Diagnostic, LambdaEvent, service_fn};
 use outbox_admin::{PurgeReport, purge_until};
 use outbox_lambda::settings::Purge;
-use outbox_lambda::{AnyEvent, Program, Settings, logs};
+use outbox_lambda::{AnyEvent, Database, Program, Settings, describe, logs};
 use outbox_store::{Error, Schema, Store};
 
 #[tokio::main(flavor = "current_thread")]
@@ -37,7 +37,7 @@ async fn invoke(
     let purge = purge_until(store, retention, batch_size, Some(before(margin)));
     let time = before(margin / 4).saturating_duration_since(Instant::now());
     let purged = tokio::time::timeout(time, purge).await.unwrap_or(Err(Error::Timeout(time)));
-    let report = purged.map_err(|error| failure(settings, &error))?;
+    let report = purged.map_err(|error| failure(&settings.database, &error))?;
     tracing::info!(
         outbox.purged = report.purged,
         outbox.drained = report.drained,
@@ -48,11 +48,8 @@ async fn invoke(
 }
 
 /// What the invoker is told, and the log.
-fn failure(settings: &Settings, error: &Error) -> Diagnostic {
-    let (error_type, error_message) = match outbox_lambda::explain(&settings.database, error) {
-        Some(explained) => (explained.code().to_owned(), explained.to_string()),
-        None => (error.code().to_owned(), error.to_string()),
-    };
-    tracing::error!(error.r#type = error_type, error = error_message, "purge failed");
-    Diagnostic { error_type, error_message }
+fn failure(database: &Database, error: &Error) -> Diagnostic {
+    let cause = describe(database, error);
+    tracing::error!(error.r#type = cause.code(), error = %cause, "purge failed");
+    Diagnostic { error_type: cause.code().to_owned(), error_message: cause.to_string() }
 }

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use lambda_runtime::{Context, Diagnostic, LambdaEvent, service_fn};
-use outbox_lambda::{AnyEvent, Database, Program, Settings, claimed_by, logs};
+use outbox_lambda::{AnyEvent, Database, Program, Settings, claimed_by, describe, logs};
 use outbox_publish::AwsPublisher;
 use outbox_relay::{Error, Relay, RunReport};
 use outbox_store::{Schema, Store};
@@ -58,18 +58,15 @@ impl Function {
 
     /// What the invoker is told, and the log.
     fn failure(&self, error: &Error) -> Diagnostic {
-        let (error_type, sentence) = match outbox_lambda::explain(&self.database, error.store()) {
-            Some(explained) => (explained.code().to_owned(), explained.to_string()),
-            None => (error.store().code().to_owned(), error.store().to_string()),
-        };
+        let cause = describe(&self.database, error.store());
         let error_message = match error {
-            Error::Claim(_) => sentence,
+            Error::Claim(_) => cause.to_string(),
             Error::Mark { n_messages, .. } => {
-                format!("{sentence}; {n_messages} messages are not marked and may go out again")
+                format!("{cause}; {n_messages} messages are not marked and may go out again")
             }
         };
-        tracing::error!(error.r#type = error_type, error = error_message, "run failed");
-        Diagnostic { error_type, error_message }
+        tracing::error!(error.r#type = cause.code(), error = error_message, "run failed");
+        Diagnostic { error_type: cause.code().to_owned(), error_message }
     }
 
     /// Lets a run in flight mark what it has sent and hand back the rest.

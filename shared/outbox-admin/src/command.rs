@@ -1,7 +1,9 @@
 //! Commands and their replies.
 
+use std::fmt;
+
 use outbox_store::Store;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::error::Error;
@@ -17,6 +19,13 @@ pub enum Command {
     /// Make dead messages pending again.
     Redrive(Redrive),
 }
+
+/// Whatever somebody sends in place of a command, read: a command, or why it is none.
+///
+/// Reading never fails, not even at an empty text: a runtime that reads a function's event for it would
+/// answer in words of its own, and nobody would learn which commands there are.
+#[derive(Debug)]
+pub struct Request(pub Result<Command, Error>);
 
 /// What came of it; in JSON the object of the verb.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -41,11 +50,20 @@ impl Command {
     /// # Errors
     /// [`Error::Usage`] says what is wrong and shows every command there is.
     pub fn from_json(value: Value) -> Result<Self, Error> {
-        serde_json::from_value(value).map_err(|problem| {
-            let allowed = EXAMPLES.join(" or ");
-            Error::Usage(format!("not a command: {problem}; allowed: {allowed}"))
-        })
+        serde_json::from_value(value).map_err(|problem| not_a_command(&problem))
     }
+}
+
+impl<'de> Deserialize<'de> for Request {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer).map_err(|problem| not_a_command(&problem));
+        Ok(Self(value.and_then(Command::from_json)))
+    }
+}
+
+fn not_a_command(problem: &dyn fmt::Display) -> Error {
+    let allowed = EXAMPLES.join(" or ");
+    Error::Usage(format!("not a command: {problem}; allowed: {allowed}"))
 }
 
 /// Carries a command out. `actor` is who asks for it, for the audit.
@@ -89,6 +107,18 @@ mod tests {
             assert!(text.contains(named), "{text}");
             assert!(EXAMPLES.iter().all(|example| text.contains(example)), "{text}");
         }
+    }
+
+    #[test]
+    fn an_event_that_is_no_json_is_refused_with_the_commands_there_are() {
+        for event in ["", "status", r#"{"command": "status""#] {
+            let Request(command) = serde_json::from_str(event).unwrap();
+            let text = command.unwrap_err().to_string();
+            assert!(text.starts_with("not a command: "), "{text}");
+            assert!(EXAMPLES.iter().all(|example| text.contains(example)), "{text}");
+        }
+        let Request(command) = serde_json::from_str(EXAMPLES[0]).unwrap();
+        assert_eq!(command.unwrap(), Command::Status {});
     }
 
     #[test]

@@ -14,7 +14,7 @@ mod purge;
 mod redrive;
 mod status;
 
-pub use command::{Command, Reply, execute};
+pub use command::{Command, Reply, Request, execute};
 pub use error::Error;
 pub use purge::{PurgeReport, purge_until};
 pub use redrive::{Redrive, Redriven};

@@ -14,9 +14,11 @@ pub const OLDEST_DUE_LIMIT_SECONDS: f64 = 300.0;
 pub struct Status {
     /// Whether nobody has to look: nothing is dead, and nothing has been due for more than five minutes.
     pub healthy: bool,
-    /// Messages that a relay may claim now.
+    /// Messages that a relay may claim now, or could but for their group's order or a pause.
     pub due: i64,
-    /// Messages that wait for their time, retries included.
+    /// Messages that failed and wait for their next attempt.
+    pub retrying: i64,
+    /// Messages that wait for their time, and have not failed.
     pub scheduled: i64,
     /// Messages that a relay holds.
     pub claimed: i64,
@@ -46,6 +48,7 @@ impl From<Vec<Backlog>> for Status {
         Self {
             healthy: dead == 0 && oldest_due_seconds <= OLDEST_DUE_LIMIT_SECONDS,
             due: sum(|backlog| backlog.due),
+            retrying: sum(|backlog| backlog.retrying),
             scheduled: sum(|backlog| backlog.scheduled),
             claimed: sum(|backlog| backlog.claimed),
             dead,
@@ -61,14 +64,23 @@ mod tests {
 
     fn backlog(destination: &str, due: i64, dead: i64, oldest_due_seconds: f64) -> Backlog {
         let destination = destination.to_owned();
-        Backlog { destination, due, scheduled: 2, claimed: 1, dead, oldest_due_seconds }
+        Backlog {
+            destination,
+            due,
+            retrying: 5,
+            scheduled: 2,
+            claimed: 1,
+            dead,
+            oldest_due_seconds,
+            paused: false,
+        }
     }
 
     #[test]
     fn the_counts_are_summed_and_the_oldest_age_is_the_greatest() {
         let status = Status::from(vec![backlog("a", 3, 0, 1.5), backlog("b", 4, 0, 0.5)]);
-        let Status { due, scheduled, claimed, dead, .. } = status;
-        assert_eq!((due, scheduled, claimed, dead), (7, 4, 2, 0));
+        let Status { due, retrying, scheduled, claimed, dead, .. } = status;
+        assert_eq!((due, retrying, scheduled, claimed, dead), (7, 10, 4, 2, 0));
         assert!((status.oldest_due_seconds - 1.5).abs() < f64::EPSILON);
     }
 

@@ -61,6 +61,8 @@ fn of_driver(database: &Database, error: &tokio_postgres::Error) -> Option<Error
     if let Some(cause) = cause.downcast_ref::<io::Error>() {
         return Some(of_network(database, cause));
     }
+    // The driver has no code for these two, only its own English, which may change with its version:
+    // `tests/it/connect.rs` holds both sentences to what it says.
     match cause.to_string().as_str() {
         "server does not support TLS" => Some(tls(
             database,

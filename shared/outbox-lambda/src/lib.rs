@@ -2,8 +2,8 @@
 //!
 //! A program reads [`Settings`] once, starts its logs with [`logs::init`], builds a [`pool`] (which
 //! touches no network: a database that is down must not fail a cold start) and asks [`aws_config()`] for
-//! region, endpoints and credentials. When a run then fails, [`explain()`] turns what a driver said
-//! into one sentence for a person.
+//! region, endpoints and credentials. When the store then fails, [`describe()`] has a code and one
+//! sentence for a person; [`explain()`] is the part of it that turns what a driver said into words.
 //!
 //! ```no_run
 //! use outbox_lambda::{Program, Settings, logs};
@@ -22,6 +22,7 @@
 
 mod aws;
 mod database;
+mod describe;
 mod error;
 mod explain;
 mod invocation;
@@ -31,6 +32,7 @@ mod tls;
 
 pub use aws::aws_config;
 pub use database::{connect, pool};
+pub use describe::{Cause, describe};
 pub use error::Error;
 pub use explain::explain;
 pub use invocation::{AnyEvent, claimed_by, deadline};

@@ -2,7 +2,7 @@
 
 use outbox::{FailureClass, Outcome, Scope};
 
-use crate::classify::{class_of, failure};
+use crate::classify::{class_of, failure, plain};
 
 /// The id of a request's entry: its index. A message id could be too long, or have another character than
 /// the letters, digits, hyphens and underscores that SQS and SNS take here (case A14).
@@ -23,6 +23,7 @@ impl Answer {
 
     /// The list of the accepted has this id.
     pub(crate) fn accepted(&mut self, id: &str, broker_message_id: String) {
+        let broker_message_id = plain(&broker_message_id);
         self.listed(id, Outcome::Accepted { broker_message_id });
     }
 

@@ -128,12 +128,17 @@ pub(crate) fn class_of(code: &str, text: Option<&str>) -> Option<FailureClass> {
 
 /// A failure whose code and text are bounded and fit for a log line.
 pub(crate) fn failure(class: FailureClass, scope: Scope, code: &str, text: &str) -> Failure {
-    let code: String = bare(code).chars().take(MAX_CODE_CHARS).collect();
+    let code: String = plain(bare(code)).chars().take(MAX_CODE_CHARS).collect();
     let code = if code.is_empty() { "no_code".to_owned() } else { code };
     // The first line only: a refused signature is followed by the canonical request, token and all.
     let line = text.trim().lines().next().unwrap_or_default();
-    let detail = without_values(line).chars().take(MAX_DETAIL_CHARS).collect();
+    let detail = plain(&without_values(line)).chars().take(MAX_DETAIL_CHARS).collect();
     Failure { class, scope, code, detail }
+}
+
+/// Text that a row can hold: Postgres takes no U+0000, and one such answer would fail the mark of a whole claim.
+pub(crate) fn plain(text: &str) -> String {
+    text.replace(char::is_control, " ")
 }
 
 /// The code without what differs by protocol: `com.amazonaws.sqs#QueueDoesNotExist`,
@@ -160,6 +165,13 @@ fn without_values(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_answers_text_is_bounded_and_fit_for_a_row() {
+        let failure = failure(Transient, Scope::Entry, "Odd\u{0}Code", &"a\u{0}b".repeat(1_000));
+        assert_eq!(failure.code, "Odd Code");
+        assert!(failure.detail.starts_with("a b") && failure.detail.len() == MAX_DETAIL_CHARS);
+    }
 
     /// Cases B09 and B11: one class for each error, whatever the protocol or the age of its spelling.
     #[test]

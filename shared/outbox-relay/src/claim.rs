@@ -10,22 +10,37 @@ use crate::error::Error;
 use crate::quota::share;
 use crate::relay::{Relay, Run};
 
+/// What a claim of everything that is due came to.
+pub(crate) enum Claimed {
+    /// Messages to send.
+    Messages(Claim),
+    /// Nothing, but a destination that rests has something due.
+    OnlyResting,
+    /// Nothing: all that is due is paused, held by another relay, or behind something that is.
+    Nothing,
+}
+
 impl<P: Publish> Relay<P> {
-    /// Asks which destinations have something due, and claims of those. `None` if there is nothing to claim, which
-    /// leaves in `run.destinations` those that have something due and rest.
-    pub(crate) async fn claim_anew(&self, run: &mut Run<'_>) -> Result<Option<Claim>, Error> {
+    /// Asks which destinations have something due, and claims of those.
+    pub(crate) async fn claim_anew(&self, run: &mut Run<'_>) -> Result<Claimed, Error> {
         let due = within(run.claim_until, self.store.due()).await.map_err(Error::Claim)?;
         let now = Instant::now();
-        let (resting, mut destinations): (Vec<String>, Vec<String>) = due
+        let (resting, mut open): (Vec<String>, Vec<String>) = due
             .into_iter()
+            .filter(|due| !due.paused)
             .map(|due| due.destination)
             .partition(|name| run.health.is_resting(name, now));
         // With more destinations than messages in a batch, everyone gets its turn in the long run.
-        let first = fastrand::usize(..destinations.len().max(1));
-        destinations.rotate_left(first);
-        let claim = self.claim(&mut destinations, run.claim_until).await?;
-        run.destinations = if claim.is_some() { destinations } else { resting };
-        Ok(claim)
+        let first = fastrand::usize(..open.len().max(1));
+        open.rotate_left(first);
+        for some in open.chunks(self.policy.batch_size as usize) {
+            let mut destinations = some.to_vec();
+            if let Some(claim) = self.claim(&mut destinations, run.claim_until).await? {
+                run.destinations = destinations;
+                return Ok(Claimed::Messages(claim));
+            }
+        }
+        Ok(if resting.is_empty() { Claimed::Nothing } else { Claimed::OnlyResting })
     }
 
     /// Claims a batch, and drops those destinations from the list that had less than their share. `None` if there was

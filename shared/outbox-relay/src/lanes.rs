@@ -82,7 +82,7 @@ impl Lanes {
     }
 
     /// Takes in what became of a request: a group whose message was accepted goes on, any other stops.
-    pub(crate) fn settle(&mut self, request: &Request, outcomes: &[Outcome]) {
+    pub(crate) fn take_in(&mut self, request: &Request, outcomes: &[Outcome]) {
         let packer = &mut self.lanes[request.lane].packer;
         for (entry, outcome) in request.entries.iter().zip(outcomes) {
             match (&entry.message.message_group, outcome) {
@@ -105,10 +105,11 @@ fn prepare(
     max_attempts: u32,
 ) -> Result<Entry, Box<Rejected>> {
     let reject = |message, defect| Err(Box::new(Rejected { message, defect }));
-    // Attempts rise at the claim, so a message that ended its relay each time arrives here over the cap.
-    if i64::from(message.attempts) > i64::from(max_attempts) {
+    // Attempts rise at the claim, so a message that ended its relay each time arrives here over the cap. One that was
+    // never sent alone may have shared its claims with the one that did.
+    if message.was_alone && i64::from(message.attempts) > i64::from(max_attempts) {
         let attempts = message.attempts;
-        return reject(message, Defect::Unsettled { attempts, max_attempts });
+        return reject(message, Defect::NoOutcome { attempts, max_attempts });
     }
     let Some(destination) = destinations.get(&message.destination) else {
         let defect = Defect::NoRoute(message.destination.clone());

@@ -18,14 +18,15 @@
 
 mod claim;
 mod cutoff;
-mod dispatch;
 mod error;
 mod health;
 mod lanes;
 mod mark;
+mod publish;
 mod quota;
 mod relay;
 mod report;
+mod suspects;
 
 pub use error::Error;
 pub use relay::Relay;

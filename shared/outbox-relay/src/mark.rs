@@ -22,6 +22,9 @@ impl<P: Publish> Relay<P> {
         marks: Marks,
         until: Instant,
     ) -> Result<Tally, Error> {
+        if marks.is_empty() {
+            return Ok(Tally::default());
+        }
         let mut pause = FIRST_PAUSE;
         loop {
             match within(Some(until), self.store.mark(token, &marks)).await {
@@ -42,14 +45,33 @@ impl<P: Publish> Relay<P> {
         }
     }
 
+    /// Announces that a suspect is sent alone. Without that it must not be: its relay's end would tell nothing.
+    pub(crate) async fn isolate(
+        &self,
+        token: ClaimToken,
+        id: i64,
+        until: Instant,
+    ) -> Result<(), Error> {
+        tracing::warn!(outbox.message.id = id, "message is sent alone, its last claims were lost");
+        within(Some(until), self.store.isolate(token, id))
+            .await
+            .map_err(|source| Error::Mark { n_messages: 1, source })
+    }
+
     /// Hands a whole claim back, as far as the database lets us; else its lease runs out.
     pub(crate) async fn release(&self, claim: &Claim, until: Option<Instant>) {
-        let mut marks = Marks::default();
-        marks.extend(claim.messages.iter().map(|message| (message.id, Mark::Released)));
+        let marks = released(claim.messages.iter().map(|message| message.id));
         if let Err(error) = within(until, self.store.mark(claim.token, &marks)).await {
             tracing::warn!(error.r#type = error.code(), "releasing failed, the lease will run out");
         }
     }
+}
+
+/// The marks that hand these messages back.
+pub(crate) fn released(ids: impl IntoIterator<Item = i64>) -> Marks {
+    let mut marks = Marks::default();
+    marks.extend(ids.into_iter().map(|id| (id, Mark::Released)));
+    marks
 }
 
 fn log_fenced(token: ClaimToken, tally: Tally) {

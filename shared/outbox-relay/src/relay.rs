@@ -2,16 +2,19 @@
 
 use std::time::Instant;
 
-use outbox::{Destinations, RunPolicy};
+use outbox::{ClaimToken, Destinations, Message, RunPolicy};
 use outbox_publish::Publish;
-use outbox_store::{Claim, Store};
+use outbox_store::{Claim, Store, Tally};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
+use crate::claim::Claimed;
 use crate::cutoff::{Cutoff, before, within};
 use crate::error::Error;
 use crate::health::Health;
+use crate::mark::released;
 use crate::report::RunReport;
+use crate::suspects::{self, Sorted};
 
 /// The engine: built once, run many times. Several may run at once, in one process or in many.
 pub struct Relay<P> {
@@ -31,7 +34,7 @@ pub(crate) struct Run<'a> {
     pub(crate) claim_until: Option<Instant>,
     /// Until when the run may still ask the database; what is left is for its own answer.
     pub(crate) ask_until: Option<Instant>,
-    /// The destinations that the next claim asks for.
+    /// Destinations that had more than their share at the last claim: a claim ahead asks for those.
     pub(crate) destinations: Vec<String>,
     pub(crate) health: Health,
     pub(crate) report: RunReport,
@@ -76,22 +79,31 @@ impl<P: Publish> Relay<P> {
             health: Health::default(),
             report: RunReport::default(),
         };
-        let check = self.version_checked.get_or_try_init(|| self.store.check_version());
-        within(run.claim_until, check).await.map_err(Error::Claim)?;
-
-        let linger_until = started + self.policy.linger;
-        loop {
-            run.report.drained = self.drain(&mut run).await?;
-            let next_poll = Instant::now() + self.policy.poll;
-            if next_poll >= linger_until || !run.pause_until(next_poll).await {
-                break;
-            }
+        let ended = self.drain_and_linger(&mut run, started + self.policy.linger).await;
+        if ended.is_ok() {
+            run.report.oldest_due_seconds = self.oldest_due_seconds(run.ask_until).await;
         }
-
-        run.report.oldest_due_seconds = self.oldest_due_seconds(run.ask_until).await;
+        // Also of a run that failed: what it had sent and marked before is true.
         run.report.took(started.elapsed());
         run.report.log();
-        Ok(run.report)
+        ended.map(|()| run.report)
+    }
+
+    async fn drain_and_linger(&self, run: &mut Run<'_>, until: Instant) -> Result<(), Error> {
+        if run.is_over() {
+            let margin_ms = self.policy.deadline_margin.as_millis();
+            tracing::warn!(%margin_ms, "no time to send before the margin of the deadline");
+            return Ok(());
+        }
+        let check = self.version_checked.get_or_try_init(|| self.store.check_version());
+        within(run.claim_until, check).await.map_err(Error::Claim)?;
+        loop {
+            run.report.drained = self.drain(run).await?;
+            let next_poll = Instant::now() + self.policy.poll;
+            if next_poll >= until || !run.pause_until(next_poll).await {
+                return Ok(());
+            }
+        }
     }
 
     /// Claims, sends and marks until a claim with nothing in flight comes back empty: `true`. Or until the run's time
@@ -103,16 +115,17 @@ impl<P: Publish> Relay<P> {
                 Some(claim) => claim,
                 None if run.is_over() => return Ok(false),
                 None => match self.claim_anew(run).await? {
-                    Some(claim) => claim,
-                    None => return Ok(run.destinations.is_empty()),
+                    Claimed::Messages(claim) => claim,
+                    Claimed::OnlyResting => return Ok(false),
+                    Claimed::Nothing => return Ok(true),
                 },
             };
-            claimed = self.dispatch_and_claim_ahead(run, claim).await?;
+            claimed = self.publish_and_claim_ahead(run, claim).await?;
         }
     }
 
     /// Sends and marks one claim while the next one is being made, and returns that.
-    async fn dispatch_and_claim_ahead(
+    async fn publish_and_claim_ahead(
         &self,
         run: &mut Run<'_>,
         claim: Claim,
@@ -130,11 +143,8 @@ impl<P: Publish> Relay<P> {
         let ahead = async {
             if over { Ok(None) } else { self.claim(&mut destinations, claim_until).await }
         };
-        let settled = async {
-            let marks = self.dispatch(messages, cutoff, run.stop, &mut run.health).await;
-            self.mark(token, marks, cutoff.mark).await
-        };
-        match tokio::join!(ahead, settled) {
+        let sent = self.publish_and_mark(token, messages, cutoff, run.stop, &mut run.health);
+        match tokio::join!(ahead, sent) {
             (ahead, Ok(tally)) => {
                 run.report.add(tally);
                 let now = Instant::now();
@@ -150,6 +160,29 @@ impl<P: Publish> Relay<P> {
                 Err(error)
             }
         }
+    }
+}
+
+impl<P: Publish> Relay<P> {
+    /// Sends and marks what was claimed: first what has no history, then the oldest suspect alone.
+    async fn publish_and_mark(
+        &self,
+        token: ClaimToken,
+        messages: Vec<Message>,
+        cutoff: Cutoff,
+        stop: &CancellationToken,
+        health: &mut Health,
+    ) -> Result<Tally, Error> {
+        let Sorted { together, alone, held } = suspects::sort(messages);
+        let mut tally = self.mark(token, released(held), cutoff.mark).await?;
+        let marks = self.publish(together, cutoff, stop, health).await;
+        tally += self.mark(token, marks, cutoff.mark).await?;
+        if let Some(suspect) = alone {
+            self.isolate(token, suspect.id, cutoff.mark).await?;
+            let marks = self.publish(vec![suspect], cutoff, stop, health).await;
+            tally += self.mark(token, marks, cutoff.mark).await?;
+        }
+        Ok(tally)
     }
 }
 

@@ -13,7 +13,9 @@ pub struct Backlog {
     pub destination: String,
     /// Messages that a relay may claim now, or could but for their group's order or a pause.
     pub due: i64,
-    /// Messages that wait for their time, retries included.
+    /// Messages that failed and wait for their next attempt.
+    pub retrying: i64,
+    /// Messages that wait for their time, and have not failed.
     pub scheduled: i64,
     /// Messages that a relay holds.
     pub claimed: i64,
@@ -21,6 +23,8 @@ pub struct Backlog {
     pub dead: i64,
     /// How long the oldest due or claimed message has been due, in seconds; 0 if there is none.
     pub oldest_due_seconds: f64,
+    /// Whether the destination is paused, or all are.
+    pub paused: bool,
 }
 
 impl Store {
@@ -34,10 +38,12 @@ impl Store {
         let backlog = rows.iter().map(|row| Backlog {
             destination: row.get("destination"),
             due: row.get("due"),
+            retrying: row.get("retrying"),
             scheduled: row.get("scheduled"),
             claimed: row.get("claimed"),
             dead: row.get("dead"),
             oldest_due_seconds: row.get("oldest_due_seconds"),
+            paused: row.get("paused"),
         });
         Ok(backlog.collect())
     }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use outbox::{ClaimToken, Message};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
+use uuid::Uuid;
 
 use crate::connection;
 use crate::error::Error;
@@ -47,11 +48,11 @@ impl Store {
         lease: Duration,
         claimed_by: &str,
     ) -> Result<Claim, Error> {
-        let token = ClaimToken::fresh();
+        let token = ClaimToken::new(Uuid::new_v4());
         let destinations: Vec<&str> = quotas.iter().map(|q| q.destination.as_str()).collect();
         let n_messages: Vec<i32> =
             quotas.iter().map(|q| i32::try_from(q.n_messages).unwrap_or(i32::MAX)).collect();
-        let lease_ms = i64::try_from(lease.as_millis()).unwrap_or(i64::MAX);
+        let lease_ms = connection::milliseconds(lease);
 
         // The server starts the lease at its `now()`, which is after this moment: ours ends first.
         let leased_until = Instant::now() + lease;
@@ -86,5 +87,7 @@ fn message(row: &Row) -> Message {
         correlation_id: row.get("correlation_id"),
         traceparent: row.get("traceparent"),
         attempts: row.get("attempts"),
+        lost_claims: row.get("lost_claims"),
+        was_alone: row.get("was_alone"),
     }
 }

@@ -14,8 +14,13 @@ use crate::queries::BEGIN_GUARDED;
 /// through a transaction pooler.
 pub(crate) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
 
-/// Longer than any healthy statement takes, shorter than the lease, and well before a function's deadline.
+/// Longer than any healthy call takes, and shorter than the default lease. The engine allows less near a deadline.
 const ANSWER_WITHIN: Duration = Duration::from_secs(20);
+
+/// A duration as the statements take it.
+pub(crate) fn milliseconds(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
 
 /// Takes a connection and runs one statement outside a transaction of ours.
 pub(crate) async fn query(pool: &Pool, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>, Error> {

@@ -11,6 +11,8 @@ pub struct DueDestination {
     pub destination: String,
     /// How long its oldest message has been due, in seconds by the database's clock.
     pub oldest_due_seconds: f64,
+    /// Whether it is paused, and a claim would get nothing.
+    pub paused: bool,
 }
 
 impl Store {
@@ -24,6 +26,7 @@ impl Store {
         let due = rows.iter().map(|row| DueDestination {
             destination: row.get("destination"),
             oldest_due_seconds: row.get("oldest_due_seconds"),
+            paused: row.get("paused"),
         });
         Ok(due.collect())
     }

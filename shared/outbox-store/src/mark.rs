@@ -1,14 +1,18 @@
 //! Mark: write what became of claimed messages, where the claim still holds them.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use outbox::{ClaimToken, Mark};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use crate::connection::{self, Param};
+use crate::connection::{self, Param, milliseconds};
 use crate::error::Error;
 use crate::store::Store;
+
+/// No wait is longer: an interval added to a time must stay within Postgres's calendar.
+const LONGEST_DELAY: Duration = Duration::from_hours(10 * 365 * 24);
 
 /// The marks of one claim, sorted into the statements that write them.
 #[derive(Debug, Default)]
@@ -29,6 +33,16 @@ pub struct Tally {
     pub released: u64,
     /// Not marked: the claim holds them no longer.
     pub fenced: u64,
+}
+
+impl std::ops::AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.dispatched += other.dispatched;
+        self.retried += other.retried;
+        self.dead += other.dead;
+        self.released += other.released;
+        self.fenced += other.fenced;
+    }
 }
 
 impl Marks {
@@ -117,6 +131,19 @@ impl Store {
     }
 }
 
+impl Store {
+    /// Writes to a claimed message's row that it is about to be sent alone, where this claim still holds it. A claim that
+    /// finds this after another lost one knows that it was the message.
+    ///
+    /// # Errors
+    /// See [`Error`]; the row is as it was, or announced.
+    pub async fn isolate(&self, token: ClaimToken, id: i64) -> Result<(), Error> {
+        let params = [(&token.as_uuid() as _, Type::UUID), (&id as _, Type::INT8)];
+        connection::guarded(&self.pool, [(&self.sql.isolate, &params)]).await?;
+        Ok(())
+    }
+}
+
 fn n_distinct(rows: &[Row]) -> u64 {
     rows.iter().map(|row| row.get::<_, i64>("id")).collect::<HashSet<_>>().len() as u64
 }
@@ -180,7 +207,7 @@ impl<'a> Columns<'a> {
             }
             Mark::Retry { delay, gives_attempt_back, code, detail } => {
                 self.retried.ids.push(id);
-                self.retried.delays_ms.push(i64::try_from(delay.as_millis()).unwrap_or(i64::MAX));
+                self.retried.delays_ms.push(milliseconds((*delay).min(LONGEST_DELAY)));
                 self.retried.give_attempt_back.push(*gives_attempt_back);
                 self.retried.codes.push(code);
                 self.retried.errors.push(detail);

@@ -44,8 +44,11 @@ pub fn migrations(schema: &Schema) -> Vec<Migration> {
 pub async fn migrate(client: &mut Client, schema: &Schema) -> Result<Vec<String>, Error> {
     client.execute("SELECT pg_advisory_lock($1)", &[&ADVISORY_LOCK]).await?;
     let applied = migrate_locked(client, schema).await;
-    client.execute("SELECT pg_advisory_unlock($1)", &[&ADVISORY_LOCK]).await?;
-    applied
+    let unlocked = client.execute("SELECT pg_advisory_unlock($1)", &[&ADVISORY_LOCK]).await;
+    // A failed migration has more to say than the unlocking that failed after it.
+    let applied = applied?;
+    unlocked?;
+    Ok(applied)
 }
 
 async fn migrate_locked(client: &mut Client, schema: &Schema) -> Result<Vec<String>, Error> {

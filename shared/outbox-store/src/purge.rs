@@ -18,7 +18,7 @@ impl Store {
     /// # Cancellation
     /// A dropped future leaves the batch deleted or not.
     pub async fn purge(&self, retention: Duration, batch_size: u32) -> Result<u64, Error> {
-        let retention_ms = i64::try_from(retention.as_millis()).unwrap_or(i64::MAX);
+        let retention_ms = connection::milliseconds(retention);
         let params = [(&retention_ms as _, Type::INT8), (&i64::from(batch_size) as _, Type::INT8)];
         let [rows] = connection::guarded(&self.pool, [(&self.sql.purge, &params)]).await?;
         Ok(rows.len() as u64)

@@ -37,7 +37,7 @@ mod table {
     pub(crate) const CLAIM: Query = query!(claim,
         [TEXT_ARRAY, INT4_ARRAY, UUID, TEXT, INT8],
         ["id", "message_id", "destination", "message_type", "message_group", "payload", "content_type",
-         "headers", "correlation_id", "traceparent", "attempts"]);
+         "headers", "correlation_id", "traceparent", "attempts", "lost_claims", "was_alone"]);
     pub(crate) const MARK_DISPATCHED: Query = query!(mark_dispatched,
         [UUID, INT8_ARRAY, TEXT_ARRAY], ["id"]);
     pub(crate) const MARK_RETRY: Query = query!(mark_retry,
@@ -46,14 +46,17 @@ mod table {
         [UUID, INT8_ARRAY, TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY], ["id"]);
     pub(crate) const RELEASE: Query = query!(release,
         [UUID, INT8_ARRAY], ["id"]);
+    pub(crate) const ISOLATE: Query = query!(isolate,
+        [UUID, INT8], ["id"]);
     pub(crate) const DUE: Query = query!(due,
-        [], ["destination", "oldest_due_seconds"]);
+        [], ["destination", "oldest_due_seconds", "paused"]);
     pub(crate) const PURGE: Query = query!(purge,
         [INT8, INT8], ["id"]);
     pub(crate) const REDRIVE: Query = query!(redrive,
         [INT8_ARRAY, TEXT, TEXT, TEXT, TEXT, JSONB], ["n_messages"]);
     pub(crate) const BACKLOG: Query = query!(backlog,
-        [], ["destination", "due", "scheduled", "claimed", "dead", "oldest_due_seconds"]);
+        [], ["destination", "due", "retrying", "scheduled", "claimed", "dead", "oldest_due_seconds",
+         "paused"]);
     pub(crate) const SCHEMA_VERSION: Query = query!(schema_version,
         [], ["version"]);
     pub(crate) const ENQUEUE: Query = query!(enqueue,
@@ -70,6 +73,7 @@ pub const ALL: &[Query] = &[
     MARK_RETRY,
     MARK_DEAD,
     RELEASE,
+    ISOLATE,
     DUE,
     PURGE,
     REDRIVE,
@@ -81,9 +85,9 @@ pub const ALL: &[Query] = &[
 
 /// Opens the transaction of a guarded statement. The settings leave only index scans and nested loops, because the
 /// statistics of an outbox lie: they are mostly taken when it is drained, and a plan for an empty table took
-/// minutes on a full one. The server gives up shortly before we do.
+/// minutes on a full one. The server gives a single statement up before we give the call up.
 pub const BEGIN_GUARDED: &str = "\
-    BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; \
+    BEGIN ISOLATION LEVEL READ COMMITTED; \
     SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; SET LOCAL enable_sort = off; \
     SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL enable_nestloop = on; \
     SET LOCAL enable_indexscan = on; SET LOCAL enable_indexonlyscan = on; SET LOCAL enable_material = off; \

@@ -39,7 +39,8 @@ impl Store {
     /// A FIFO queue discards a copy of its own accord within five minutes of the first.
     ///
     /// # Errors
-    /// See [`Error`]; nothing is redriven.
+    /// See [`Error`]; nothing is redriven, but after [`Error::Timeout`] or a lost connection it may have been:
+    /// `outbox.audit` tells.
     pub async fn redrive(&self, redrive: &Redrive) -> Result<u64, Error> {
         let Redrive { selection, actor, reason } = redrive;
         let as_asked = serde_json::to_value(selection).expect("a selection is plain data");

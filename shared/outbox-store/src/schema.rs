@@ -9,7 +9,7 @@ pub struct Schema(String);
 /// A name that can't be a schema's.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "schema name {name:?} is not allowed; allowed: 1 to 63 bytes without a NUL, for example \"outbox\""
+    "schema name {name:?} is not allowed; allowed: 1 to 63 bytes without a single quote or control character, for example \"outbox\""
 )]
 pub struct SchemaError {
     name: String,
@@ -19,10 +19,12 @@ impl Schema {
     /// A schema of that name, which is quoted wherever it is used: `My-Schema` works.
     ///
     /// # Errors
-    /// [`SchemaError`] for an empty name, one over Postgres's 63 bytes, or one with a NUL.
+    /// [`SchemaError`] for an empty name, one over Postgres's 63 bytes, or one with a character that can't be quoted.
     pub fn new(name: impl Into<String>) -> Result<Self, SchemaError> {
         let name = name.into();
-        if name.is_empty() || name.len() > 63 || name.contains('\0') {
+        // The name also stands in comments of SQL, in literals and behind `--`, where quoting does not help.
+        let breaks_out = |c: char| c == '\'' || c.is_control();
+        if name.is_empty() || name.len() > 63 || name.contains(breaks_out) {
             return Err(SchemaError { name });
         }
         Ok(Self(name))
@@ -94,7 +96,7 @@ mod tests {
 
     #[test]
     fn a_name_that_postgres_would_cut_or_refuse_is_refused() {
-        for name in ["", &"x".repeat(64), "a\0b"] {
+        for name in ["", &"x".repeat(64), "a\0b", "it's", "a\nb"] {
             assert!(Schema::new(name).is_err(), "{name:?}");
         }
         assert!(Schema::new("x".repeat(63)).is_ok());

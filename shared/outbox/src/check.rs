@@ -89,9 +89,11 @@ pub enum Defect {
         /// Which rule.
         problem: &'static str,
     },
-    /// The message was claimed more often than it may be: it ended its relay each time, or lost the lease.
-    #[error("claimed {attempts} times without an outcome; the most is {max_attempts}")]
-    Unsettled {
+    /// The message was claimed more often than it may be, and sent alone: it ends its relay each time.
+    #[error(
+        "claimed {attempts} times, at last alone, without an outcome; the most is {max_attempts}"
+    )]
+    NoOutcome {
         /// Claims so far.
         attempts: i32,
         /// The cap.
@@ -112,7 +114,7 @@ impl Defect {
             Self::AttributeValue { .. } => "invalid_attribute_value",
             Self::Headers => "invalid_headers",
             Self::Group { .. } => "invalid_message_group",
-            Self::Unsettled { .. } => "unsettled",
+            Self::NoOutcome { .. } => "no_outcome",
         }
     }
 }

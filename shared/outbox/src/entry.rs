@@ -110,12 +110,15 @@ fn attributes(message: &Message) -> Result<Vec<Attribute>, Defect> {
     let mut attributes = vec![
         Attribute::string("message_id", message.message_id.to_string()),
         Attribute::string("message_type", message.message_type.as_str()),
-        Attribute::string("content_type", message.content_type.as_str()),
     ];
-    let optional =
-        [("correlation_id", &message.correlation_id), ("traceparent", &message.traceparent)];
+    let optional = [
+        ("content_type", Some(&message.content_type)),
+        ("correlation_id", message.correlation_id.as_ref()),
+        ("traceparent", message.traceparent.as_ref()),
+    ];
+    // An attribute can't be empty, and an empty text here says no more than none.
     for (name, value) in optional {
-        if let Some(value) = value {
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
             attributes.push(Attribute::string(name, value.as_str()));
         }
     }

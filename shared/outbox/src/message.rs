@@ -99,6 +99,21 @@ pub struct Message {
     pub traceparent: Option<String>,
     /// How often the message has been claimed, this claim included: 1 or more.
     pub attempts: i32,
+    /// Claims in a row before this one that ended without an outcome.
+    pub lost_claims: i32,
+    /// Whether it has been sent alone since then, and that claim was lost too.
+    pub was_alone: bool,
+}
+
+impl Message {
+    /// Lost claims after which a message is sent alone. One is its relay's bad luck, a time-out or a restart; of two in
+    /// a row it may be the cause, and the hundreds that were claimed with it are not.
+    const SUSPECT_AFTER: i32 = 2;
+
+    /// Whether the message may be what ended its last relays, so that it must be sent alone.
+    pub fn is_suspect(&self) -> bool {
+        self.lost_claims >= Self::SUSPECT_AFTER
+    }
 }
 
 /// The fence of one claim: fresh each time, so that a relay that lost its lease can mark nothing.
@@ -106,10 +121,10 @@ pub struct Message {
 pub struct ClaimToken(Uuid);
 
 impl ClaimToken {
-    /// A token that no other claim has.
+    /// A token made of a random number that no other claim has.
     #[must_use]
-    pub fn fresh() -> Self {
-        Self(Uuid::new_v4())
+    pub fn new(fresh: Uuid) -> Self {
+        Self(fresh)
     }
 
     /// The token as stored in `claim_token`.
@@ -136,6 +151,8 @@ pub(crate) mod tests {
             correlation_id: None,
             traceparent: None,
             attempts: 1,
+            lost_claims: 0,
+            was_alone: false,
         }
     }
 

@@ -148,7 +148,7 @@ pub fn decide(outcome: Outcome, attempts: i32, policy: &RunPolicy, jitter: f64) 
 impl From<&Defect> for Mark {
     fn from(defect: &Defect) -> Self {
         let reason = match defect {
-            Defect::Unsettled { .. } => DeadReason::AttemptsExhausted,
+            Defect::NoOutcome { .. } => DeadReason::AttemptsExhausted,
             _ => DeadReason::Defect,
         };
         Self::Dead { reason, code: defect.code().to_owned(), detail: defect.to_string() }

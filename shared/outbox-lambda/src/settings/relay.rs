@@ -87,20 +87,26 @@ fn check_together(reader: &mut Reader, policy: &RunPolicy) {
         let problem = format!("is less than {}, {base}", table::BACKOFF_BASE.name);
         reader.refuse(&table::BACKOFF_MAX, &problem);
     }
-    // Nothing is sent within the margin before a lease ends, so this relay would send nothing at all.
-    if policy.deadline_margin >= policy.lease {
-        let lease = policy.lease.as_secs();
-        let problem = format!("is not less than {}, {lease}", table::LEASE.name);
-        reader.refuse(&table::DEADLINE_MARGIN, &problem);
+    if let Some(timeout) = reader.whole_if_given(&table::FUNCTION_TIMEOUT) {
+        check_timeout(reader, policy, timeout);
     }
+}
+
+/// A run ends with its function, that many seconds after it began.
+fn check_timeout(reader: &mut Reader, policy: &RunPolicy, timeout: u32) {
+    let (run, name) = (Duration::from_secs(timeout.into()), table::FUNCTION_TIMEOUT.name);
     // A run that outlives its leases sends again what the next relay has claimed (case L21).
-    if let Some(timeout) = reader.whole_if_given(&table::FUNCTION_TIMEOUT)
-        && policy.lease < Duration::from_secs(timeout.into())
-    {
+    if policy.lease < run {
         let problem = format!(
-            "is shorter than a run may last ({}, {timeout}), and messages would go out twice",
-            table::FUNCTION_TIMEOUT.name
+            "is shorter than a run may last ({name}, {timeout}), and messages would go out twice"
         );
         reader.refuse(&table::LEASE, &problem);
+    }
+    // Nothing is claimed within the margin, so a run that is all margin would send nothing at all.
+    if policy.deadline_margin >= run {
+        let problem = format!(
+            "is not less than a run may last ({name}, {timeout}), and nothing would be sent"
+        );
+        reader.refuse(&table::DEADLINE_MARGIN, &problem);
     }
 }

@@ -1,6 +1,7 @@
 //! Every setting, once: its name, unit, default, range, example and meaning.
 //!
-//! A new setting starts with an entry here and one in `.env.example`, which a test compares.
+//! A new setting starts with an entry here, one in `.env.example` and one in the README's table; tests
+//! compare them.
 
 use crate::settings::setting::Setting;
 
@@ -135,7 +136,7 @@ pub(super) const FUNCTION_TIMEOUT: Setting =
     Setting::whole("OUTBOX_FUNCTION_TIMEOUT_SECONDS", 1..=900)
         .about("The relay function's own timeout, so that a lease shorter than a run is refused.")
         .unit("seconds")
-        .default_is("none; the deployment template sets it")
+        .default_is("none; set it to the function's timeout")
         .example("60");
 
 pub(super) const RETENTION: Setting = Setting::whole("OUTBOX_RETENTION_HOURS", 0..=87_600)

@@ -10,6 +10,7 @@ use super::*;
 
 mod database;
 mod env_example;
+mod readme;
 mod relay;
 
 /// As good as nothing but what must be given.

@@ -33,6 +33,8 @@ fn entry(payload: &str, destination: &Destination) -> Entry {
         correlation_id: None,
         traceparent: None,
         attempts: 1,
+        lost_claims: 0,
+        was_alone: false,
     };
     Entry::prepare(message, destination).unwrap()
 }

@@ -6,7 +6,8 @@
 --   $3 uuid      claim token, fresh
 --   $4 text      who claims, for people
 --   $5 bigint    lease, in milliseconds
--- Returns the leased messages in order of id, with their attempt number.
+-- Returns the leased messages in order of id, with their attempt number; lost_claims counts the claims before this one
+-- that ended without an outcome (their lease still stands in the row), was_alone tells whether isolate.sql announced it.
 -- Uses message_fresh_idx, message_scheduled_idx, message_group_idx, message_pkey.
 -- Never leases more than the quotas, nor a row that another relay holds, nor one of a paused destination.
 --
@@ -22,8 +23,9 @@ WITH open AS MATERIALIZED (
           AND state.paused_at IS NOT NULL
     )
 ),
--- Fresh and retrying rows take turns (place), so that neither can hold the other back. A row whose group's head
--- is leased or not yet due is passed over here, or a long blocked group would fill the quota for nothing.
+-- Fresh and retrying rows take turns (place), so that neither can hold the other back. Of a group whose head is fresh
+-- and free, fresh rows are candidates; of one whose head is retrying and due, the head alone. A row that waits behind
+-- its head is passed over here: it would fill the quota, claim after claim, and be left in the end.
 candidate AS MATERIALIZED (
     SELECT due.id, due.destination, due.message_group, due.place, open.quota
     FROM open
@@ -39,8 +41,7 @@ candidate AS MATERIALIZED (
               AND m.dead_at IS NULL
               AND (m.locked_until IS NULL OR m.locked_until <= now())
               AND (m.message_group IS NULL OR (
-                    SELECT (head.locked_until IS NULL OR head.locked_until <= now())
-                       AND (head.available_at IS NULL OR head.available_at <= now())
+                    SELECT head.available_at IS NULL AND (head.locked_until IS NULL OR head.locked_until <= now())
                     FROM outbox.message AS head
                     WHERE head.destination >= m.destination
                       AND head.destination <= m.destination
@@ -67,8 +68,7 @@ candidate AS MATERIALIZED (
               AND m.dead_at IS NULL
               AND (m.locked_until IS NULL OR m.locked_until <= now())
               AND (m.message_group IS NULL OR (
-                    SELECT (head.locked_until IS NULL OR head.locked_until <= now())
-                       AND (head.available_at IS NULL OR head.available_at <= now())
+                    SELECT head.id = m.id
                     FROM outbox.message AS head
                     WHERE head.destination >= m.destination
                       AND head.destination <= m.destination
@@ -127,16 +127,18 @@ leased AS (
     SET locked_until = now() + $5::bigint * interval '1 millisecond',
         claim_token = $3::uuid,
         claimed_by = $4::text,
-        attempts = m.attempts + 1
+        attempts = m.attempts + 1,
+        lost_claims = m.lost_claims + (m.locked_until IS NOT NULL)::integer
     WHERE m.id = ANY (ARRAY(
         SELECT id FROM within_quota WHERE message_group IS NULL
         UNION ALL
         SELECT id FROM unbroken
     ))
     RETURNING m.id, m.message_id, m.destination, m.message_type, m.message_group, m.payload, m.content_type,
-              m.headers::text AS headers, m.correlation_id, m.traceparent, m.attempts
+              m.headers::text AS headers, m.correlation_id, m.traceparent, m.attempts,
+              m.lost_claims, coalesce(m.last_error_code = 'no_outcome', false) AS was_alone
 )
 SELECT id, message_id, destination, message_type, message_group, payload, content_type, headers,
-       correlation_id, traceparent, attempts
+       correlation_id, traceparent, attempts, lost_claims, was_alone
 FROM leased
 ORDER BY id

@@ -1,6 +1,6 @@
 -- outbox.due
 -- List the destinations that have due messages, and how long the oldest of each has been due.
--- Returns destination and oldest_due_seconds, by the database's clock; leased messages count, as they are not
+-- Returns destination, oldest_due_seconds by the database's clock, and paused; leased messages count, as they are not
 -- dispatched yet. Paused destinations are listed too: their age is what an operator wants to see.
 -- Uses message_fresh_idx and message_scheduled_idx, one step for each destination: the backlog is not counted.
 WITH RECURSIVE unfinished (destination) AS (
@@ -52,7 +52,13 @@ oldest AS (
     FROM unfinished
     WHERE unfinished.destination IS NOT NULL
 )
-SELECT destination, extract(epoch FROM now() - due_since)::double precision AS oldest_due_seconds
+SELECT destination,
+       extract(epoch FROM now() - due_since)::double precision AS oldest_due_seconds,
+       EXISTS (
+           SELECT FROM outbox.destination AS state
+           WHERE state.name IN (oldest.destination, '*')
+             AND state.paused_at IS NOT NULL
+       ) AS paused
 FROM oldest
 WHERE due_since IS NOT NULL
 ORDER BY destination

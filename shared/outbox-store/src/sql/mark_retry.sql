@@ -17,6 +17,7 @@ marked AS (
     UPDATE outbox.message AS m
     SET available_at = now() + outcome.delay_ms * interval '1 millisecond',
         attempts = m.attempts - outcome.gives_attempt_back::integer,
+        lost_claims = 0,
         locked_until = NULL,
         first_failed_at = coalesce(m.first_failed_at, now()),
         last_error_code = outcome.error_code,

@@ -15,10 +15,13 @@ WITH redriven AS (
         dead_reason = NULL,
         available_at = now(),
         attempts = 0,
+        lost_claims = 0,
         locked_until = NULL,
         claim_token = NULL,
         claimed_by = NULL,
-        first_failed_at = NULL
+        first_failed_at = NULL,
+        last_error_code = NULL,
+        last_error = NULL
     WHERE m.dead_at IS NOT NULL
       AND ($1::bigint[] IS NULL OR m.id = ANY ($1))
       AND ($2::text IS NULL OR m.destination = $2)

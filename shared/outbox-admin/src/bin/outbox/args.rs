@@ -97,8 +97,8 @@ pub(crate) struct Enqueue {
 pub(crate) struct Relay {
     /// Stop when nothing is left to send, and show what was done
     ///
-    /// Exits 0 then, even if messages have died, and 1 if after 30 s without any success
-    /// some still wait for another attempt.
+    /// Exits 0 then, even if messages have died or are held by a pause, and 1 if after 30 s
+    /// without any success some still wait for another attempt.
     #[arg(long, verbatim_doc_comment)]
     pub(crate) until_drained: bool,
 }

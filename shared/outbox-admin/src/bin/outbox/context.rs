@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, IsTerminal};
 
 use outbox_lambda::settings::LogFormat;
-use outbox_lambda::{Program, Settings, logs};
+use outbox_lambda::{Cause, Program, Settings, describe, logs};
 use outbox_store::{Schema, Store};
 use tracing::level_filters::LevelFilter;
 
@@ -55,11 +55,13 @@ impl Context {
 
     /// What a failed statement means to the user.
     pub(crate) fn store_failure(&self, error: &outbox_store::Error) -> Failure {
-        if let Some(explained) = outbox_lambda::explain(&self.settings.database, error) {
-            return explained.into();
+        match describe(&self.settings.database, error) {
+            Cause::Connection(error) => error.into(),
+            Cause::Statement(error) => {
+                let exit = if error.is_transient() { Exit::Unreachable } else { Exit::Problem };
+                Failure { exit, message: error.to_string() }
+            }
         }
-        let exit = if error.is_transient() { Exit::Unreachable } else { Exit::Problem };
-        Failure { exit, message: error.to_string() }
     }
 }
 

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use indicatif::ProgressBar;
 use outbox::{Destination, Entry, Outcome, RunPolicy};
-use outbox_lambda::{Program, aws_config, explain};
+use outbox_lambda::{Program, aws_config, describe};
 use outbox_publish::{AwsPublisher, Publish};
-use outbox_relay::Error;
+use outbox_relay::{Error, RunReport};
 use outbox_store::Store;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -21,7 +21,7 @@ use crate::output::Output;
 
 pub(crate) type Engine = outbox_relay::Relay<Counted<AwsPublisher>>;
 
-/// A run lasts this long, so that there is a report a minute.
+/// A run is stopped after this, so that there is a report a minute.
 const RUN: Duration = Duration::from_mins(1);
 
 /// Between tries while the database is away; the pause doubles from the first to the last.
@@ -49,7 +49,7 @@ async fn serve(context: &Context, stop: &CancellationToken) -> Result<Exit, Fail
     let engine = engine(context, context.store()?, RUN, ProgressBar::hidden()).await;
     let mut pause = FIRST_PAUSE;
     while !stop.is_cancelled() {
-        match engine.run(None, stop).await {
+        match run_for_a_minute(&engine, stop).await {
             Ok(_) => pause = FIRST_PAUSE,
             Err(error) if is_away(context, &error) => {
                 let error = run_failure(context, &error).message;
@@ -65,6 +65,23 @@ async fn serve(context: &Context, stop: &CancellationToken) -> Result<Exit, Fail
         }
     }
     Ok(Exit::Ok)
+}
+
+/// One run, which constant load would not let end by itself.
+///
+/// It is stopped and not given a deadline: that would cut off a claim about to be answered, whose messages
+/// would then wait for their lease. What is in hand at a stop is marked or handed back.
+async fn run_for_a_minute(engine: &Engine, stop: &CancellationToken) -> Result<RunReport, Error> {
+    let stop = stop.child_token();
+    let run = engine.run(None, &stop);
+    tokio::pin!(run);
+    tokio::select! {
+        ended = &mut run => ended,
+        () = tokio::time::sleep(RUN) => {
+            stop.cancel();
+            run.await
+        }
+    }
 }
 
 /// The engine, as the settings say but for how long it lingers.
@@ -117,10 +134,7 @@ pub(crate) fn run_failure(context: &Context, error: &Error) -> Failure {
 
 /// Whether the database may be back in a moment, without anybody changing anything.
 fn is_away(context: &Context, error: &Error) -> bool {
-    match explain(&context.settings.database, error) {
-        Some(explained) => explained.is_transient(),
-        None => error.store().is_transient(),
-    }
+    describe(&context.settings.database, error.store()).is_transient()
 }
 
 /// Cancelled by the first SIGTERM or SIGINT; the second ends the process at once.

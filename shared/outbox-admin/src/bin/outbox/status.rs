@@ -2,10 +2,11 @@
 
 use outbox_admin::{OLDEST_DUE_LIMIT_SECONDS, Status};
 use outbox_lambda::Program;
+use outbox_store::Backlog;
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::output::{Output, table};
+use crate::output::{Output, messages, table};
 
 pub(crate) async fn run(output: Output) -> Result<Exit, Failure> {
     let context = Context::quiet(Program::CommandLine)?;
@@ -19,21 +20,23 @@ fn text(status: &Status) -> String {
     if status.destinations.is_empty() {
         return "nothing waits and nothing is dead".to_owned();
     }
-    let row = |name: &str, counts: [i64; 4], oldest_due_seconds: f64| {
+    let row = |name: String, counts: [i64; 5], oldest_due_seconds: f64| {
         let counts = counts.map(|count| count.to_string());
-        [name.to_owned()].into_iter().chain(counts).chain([age(oldest_due_seconds)]).collect()
+        [name].into_iter().chain(counts).chain([age(oldest_due_seconds)]).collect()
     };
-    let mut rows: Vec<Vec<String>> = status
-        .destinations
-        .iter()
-        .map(|d| row(&d.destination, [d.due, d.scheduled, d.claimed, d.dead], d.oldest_due_seconds))
-        .collect();
+    let of_destination = |d: &Backlog| {
+        let mark = if d.paused { " (paused)" } else { "" };
+        let counts = [d.due, d.retrying, d.scheduled, d.claimed, d.dead];
+        row(format!("{}{mark}", d.destination), counts, d.oldest_due_seconds)
+    };
+    let mut rows: Vec<Vec<String>> = status.destinations.iter().map(of_destination).collect();
     if rows.len() > 1 {
-        let sum = [status.due, status.scheduled, status.claimed, status.dead];
-        rows.push(row("total", sum, status.oldest_due_seconds));
+        let Status { due, retrying, scheduled, claimed, dead, oldest_due_seconds, .. } = *status;
+        let counts = [due, retrying, scheduled, claimed, dead];
+        rows.push(row("total".to_owned(), counts, oldest_due_seconds));
     }
-    let table = table(&["destination", "due", "scheduled", "claimed", "dead", "oldest due"], rows);
-    format!("{table}\n{}", verdict(status))
+    let header = ["destination", "due", "retrying", "scheduled", "claimed", "dead", "oldest due"];
+    format!("{}\n{}", table(&header, rows), verdict(status))
 }
 
 /// What a person should look at, if anything.
@@ -43,11 +46,24 @@ fn verdict(status: &Status) -> String {
         let n_dead = status.dead;
         lines.push(format!("{n_dead} dead: outbox.dead_letter has the reason, then redrive"));
     }
-    if status.oldest_due_seconds > OLDEST_DUE_LIMIT_SECONDS {
-        let age = age(status.oldest_due_seconds);
+    let unpaused = status.destinations.iter().filter(|backlog| !backlog.paused);
+    let oldest = unpaused.map(|backlog| backlog.oldest_due_seconds).fold(0.0, f64::max);
+    if oldest > OLDEST_DUE_LIMIT_SECONDS {
+        let age = age(oldest);
         lines.push(format!("due for {age}: does a relay run, and does the destination answer it?"));
     }
+    lines.extend(held_by_pause(&status.destinations));
     lines.join("\n")
+}
+
+/// How much would be sent, or tried again, but for a pause; `None` if there is nothing.
+pub(crate) fn held_by_pause(backlog: &[Backlog]) -> Option<String> {
+    let held = |backlog: &Backlog| if backlog.paused { backlog.due + backlog.retrying } else { 0 };
+    let n_held: i64 = backlog.iter().map(held).sum();
+    let names: Vec<&str> =
+        backlog.iter().filter(|b| held(b) > 0).map(|b| b.destination.as_str()).collect();
+    let messages = messages(n_held.unsigned_abs());
+    (n_held > 0).then(|| format!("held by a pause: {messages} for {}", names.join(", ")))
 }
 
 /// Two units are as much as a person wants to know.

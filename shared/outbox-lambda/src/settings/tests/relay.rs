@@ -15,14 +15,26 @@ fn a_lease_shorter_than_the_functions_timeout_is_refused_by_both_names() {
 }
 
 #[test]
-fn backoff_and_margin_must_fit_base_and_lease() {
+fn a_margin_that_leaves_nothing_of_the_functions_timeout_is_refused_by_both_names() {
+    let timeout = ("OUTBOX_FUNCTION_TIMEOUT_SECONDS", "10");
+    let lines = refused(&[timeout, ("OUTBOX_DEADLINE_MARGIN_MS", "10000")]);
+    assert_eq!(
+        lines,
+        ["OUTBOX_DEADLINE_MARGIN_MS: \"10000\" is not less than a run may last \
+          (OUTBOX_FUNCTION_TIMEOUT_SECONDS, 10), and nothing would be sent; \
+          allowed: 500 to 60000 milliseconds; for example OUTBOX_DEADLINE_MARGIN_MS=3000"]
+    );
+    assert!(read(&[timeout, ("OUTBOX_DEADLINE_MARGIN_MS", "9999")]).is_ok());
+
+    let line = &refused(&[("OUTBOX_FUNCTION_TIMEOUT_SECONDS", "3")])[0];
+    assert!(line.starts_with("OUTBOX_DEADLINE_MARGIN_MS: the default 3000 is not less"), "{line}");
+}
+
+#[test]
+fn the_longest_backoff_is_no_shorter_than_the_first() {
     let line =
         &refused(&[("OUTBOX_BACKOFF_BASE_MS", "2000"), ("OUTBOX_BACKOFF_MAX_MS", "1999")])[0];
     assert!(line.contains("is less than OUTBOX_BACKOFF_BASE_MS, 2000"), "{line}");
-
-    let line =
-        &refused(&[("OUTBOX_LEASE_SECONDS", "10"), ("OUTBOX_DEADLINE_MARGIN_MS", "10000")])[0];
-    assert!(line.contains("is not less than OUTBOX_LEASE_SECONDS, 10"), "{line}");
 }
 
 #[test]

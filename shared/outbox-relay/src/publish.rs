@@ -1,4 +1,4 @@
-//! Dispatch: send what was claimed, several requests at once, and collect a mark for each message.
+//! Publish: send what was claimed, several requests at once, and collect a mark for each message.
 
 use std::time::Instant;
 
@@ -17,7 +17,7 @@ use crate::relay::Relay;
 impl<P: Publish> Relay<P> {
     /// Sends the messages and returns a mark for every one of them: released, for those that were not sent before the
     /// cut-off or before `stop`.
-    pub(crate) async fn dispatch(
+    pub(crate) async fn publish(
         &self,
         messages: Vec<Message>,
         cutoff: Cutoff,
@@ -43,7 +43,7 @@ impl<P: Publish> Relay<P> {
             }
             let Some((request, outcomes)) = in_flight.next().await else { break };
             health.record(&request.destination.name, &outcomes, Instant::now());
-            lanes.settle(&request, &outcomes);
+            lanes.take_in(&request, &outcomes);
             marks.extend(mark_each(request, outcomes, &self.policy));
         }
         marks.extend(lanes.into_unsent().map(|id| (id, Mark::Released)));
