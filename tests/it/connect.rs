@@ -66,6 +66,16 @@ async fn a_wrong_password_is_named_with_role_and_database() {
 }
 
 #[tokio::test]
+async fn a_missing_password_is_named_with_its_setting() {
+    let db = Database::empty().await;
+    let mut url = Url::parse(&db.url()).unwrap();
+    url.set_password(None).unwrap();
+    let error = failure(url.as_str(), &[]).await;
+    assert_eq!(error.code(), "database_sign_in");
+    assert!(error.to_string().contains("set OUTBOX_DATABASE_PASSWORD"), "{error}");
+}
+
+#[tokio::test]
 async fn a_database_that_does_not_exist_is_named() {
     let db = Database::empty().await;
     let mut url = Url::parse(&db.url()).unwrap();

@@ -109,15 +109,20 @@ mod tests {
         }
     }
 
+    /// As the runtime reads an event.
+    fn read(event: &str) -> Request {
+        Request::deserialize(&mut serde_json::Deserializer::from_str(event)).unwrap()
+    }
+
     #[test]
     fn an_event_that_is_no_json_is_refused_with_the_commands_there_are() {
         for event in ["", "status", r#"{"command": "status""#] {
-            let Request(command) = serde_json::from_str(event).unwrap();
+            let Request(command) = read(event);
             let text = command.unwrap_err().to_string();
             assert!(text.starts_with("not a command: "), "{text}");
             assert!(EXAMPLES.iter().all(|example| text.contains(example)), "{text}");
         }
-        let Request(command) = serde_json::from_str(EXAMPLES[0]).unwrap();
+        let Request(command) = read(EXAMPLES[0]);
         assert_eq!(command.unwrap(), Command::Status {});
     }
 

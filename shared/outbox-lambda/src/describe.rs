@@ -62,8 +62,10 @@ mod tests {
     fn a_failure_is_told_in_our_words_where_it_is_about_the_connection_and_else_in_the_stores() {
         let url = ("OUTBOX_DATABASE_URL", "postgres://u:s3cret@db.example.com/shop");
         let database = Settings::from_vars(Program::Purge, [url]).expect("it is allowed").database;
-        let (closed, late) =
-            (Error::Connection { source: PoolError::Closed }, Error::Timeout(Duration::from_secs(20)));
+        let (closed, late) = (
+            Error::Connection { source: PoolError::Closed },
+            Error::Timeout(Duration::from_secs(20)),
+        );
         for (error, code, named) in [
             (closed, "database_busy", "the database db.example.com:5432/shop as u"),
             (late, "timeout", "did not answer within 20.0 s"),

@@ -47,6 +47,38 @@ async fn status_shows_each_destination_and_ends_with_1_when_somebody_has_to_look
 }
 
 #[tokio::test]
+async fn status_tells_retries_from_schedules_and_marks_what_is_paused() {
+    let db = Database::fresh().await;
+    db.insert(4, "CASE i WHEN 1 THEN 'events' ELSE 'orders' END", "NULL").await;
+    db.run(
+        "UPDATE outbox.message SET available_at = now() + interval '1 hour' WHERE id > 2;
+         UPDATE outbox.message SET first_failed_at = now() WHERE id = 4;
+         INSERT INTO outbox.destination (name, paused_at, paused_by) VALUES ('orders', now(), 'me')",
+    )
+    .await;
+    let (status, _) = answer(&db, &["status"]).await;
+    let expected = json!({
+        "destination": "orders", "due": 1, "retrying": 1, "scheduled": 1, "claimed": 0, "dead": 0,
+        "oldest_due_seconds": status["destinations"][1]["oldest_due_seconds"], "paused": true,
+    });
+    assert_eq!(status["destinations"][1], expected);
+    assert_eq!(status["destinations"][0]["paused"], false);
+    assert_eq!((&status["retrying"], &status["scheduled"]), (&json!(1), &json!(1)));
+
+    let ended = outbox(&db.url(), &["status"]).await;
+    assert_eq!(ended.stdout.matches("(paused)").count(), 1, "{}", ended.output);
+    let held = "\nheld by a pause: 2 messages for orders\n";
+    assert!(ended.stdout.ends_with(held), "{}", ended.output);
+    let widest = ended.stdout.lines().map(|line| line.chars().count()).max();
+    assert!(widest <= Some(80), "{}", ended.output);
+
+    db.run("UPDATE outbox.destination SET name = '*'").await;
+    let (status, _) = answer(&db, &["status"]).await;
+    let paused = status["destinations"].as_array().unwrap().iter().map(|of| &of["paused"]);
+    assert_eq!(paused.collect::<Vec<_>>(), [&json!(true), &json!(true)]);
+}
+
+#[tokio::test]
 async fn as_ndjson_the_status_has_a_line_for_each_destination() {
     let db = Database::fresh().await;
     db.insert(2, "CASE i WHEN 1 THEN 'orders' ELSE 'events' END", "NULL").await;

@@ -5,12 +5,14 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 use outbox_relay::RunReport;
 use outbox_store::{Backlog, Store};
+use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, messages};
 use crate::relay::{engine, run_failure, wait};
+use crate::status::held_by_pause;
 
 /// Between two runs, for what has to be tried again.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -18,7 +20,19 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// How long to go on without getting any further.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Runs until nothing is due, and nothing that failed on the way waits for another attempt.
+/// What was done, and what is left.
+#[derive(Serialize)]
+struct Drained {
+    #[serde(flatten)]
+    sum: RunReport,
+    /// Messages that failed and still wait for another attempt, but for those that a pause holds.
+    retrying: u64,
+    /// How much a pause holds, and where.
+    #[serde(skip)]
+    held: Option<String>,
+}
+
+/// Runs until nothing is due, and nothing that has failed waits for another attempt.
 pub(crate) async fn drain(
     context: &Context,
     stop: &CancellationToken,
@@ -26,35 +40,42 @@ pub(crate) async fn drain(
 ) -> Result<Exit, Failure> {
     let store = context.store()?;
     store.check_version().await.map_err(|error| context.failure(error))?;
-    let progress = progress_bar(count(context, &store, |backlog| backlog.due).await?);
+    let mut backlog = count(context, &store).await?;
+    let progress = progress_bar(not_paused(&backlog, |backlog| backlog.due));
     let engine = engine(context, store.clone(), Duration::ZERO, progress.clone()).await;
 
     let mut sum = RunReport::default();
     let mut got_further_at = Instant::now();
-    let n_waiting = loop {
+    loop {
         let report = engine.run(None, stop).await.map_err(|error| run_failure(context, &error))?;
         if report.dispatched + report.dead > 0 {
             got_further_at = Instant::now();
         }
         add(&mut sum, &report);
-        // What waits for a time of its own is no reason to stay; what failed is.
-        let has_failed = sum.retried > 0;
-        let n_waiting =
-            if has_failed { count(context, &store, |backlog| backlog.scheduled).await? } else { 0 };
-        let is_done = report.drained && n_waiting == 0;
+        // What waits for a time of its own is no reason to stay; what failed is. The count is from before
+        // the run: of a message whose wait ends between a run and a count, neither would know.
+        let was_retrying = not_paused(&backlog, |backlog| backlog.retrying) > 0;
+        let is_done = report.drained && report.retried == 0 && !was_retrying;
+        backlog = count(context, &store).await?;
         if is_done || stop.is_cancelled() || got_further_at.elapsed() > PATIENCE {
-            break n_waiting;
+            break;
         }
         wait(PAUSE, stop).await;
-    };
+    }
     progress.finish_and_clear();
-    output.show(&sum, || text(&sum, n_waiting))?;
-    Ok(if sum.drained && n_waiting == 0 { Exit::Ok } else { Exit::Problem })
+    let retrying = not_paused(&backlog, |backlog| backlog.retrying);
+    let drained = Drained { sum, retrying, held: held_by_pause(&backlog) };
+    output.show(&drained, || text(&drained))?;
+    Ok(if drained.sum.drained && retrying == 0 { Exit::Ok } else { Exit::Problem })
 }
 
-async fn count(context: &Context, store: &Store, of: fn(&Backlog) -> i64) -> Result<u64, Failure> {
-    let backlog = store.backlog().await.map_err(|error| context.failure(error))?;
-    Ok(backlog.iter().map(of).sum::<i64>().unsigned_abs())
+async fn count(context: &Context, store: &Store) -> Result<Vec<Backlog>, Failure> {
+    store.backlog().await.map_err(|error| context.failure(error))
+}
+
+/// The sum over all destinations that are not paused.
+fn not_paused(backlog: &[Backlog], count: fn(&Backlog) -> i64) -> u64 {
+    backlog.iter().filter(|backlog| !backlog.paused).map(count).sum::<i64>().unsigned_abs()
 }
 
 /// Shows on a terminal only.
@@ -75,7 +96,7 @@ fn add(sum: &mut RunReport, report: &RunReport) {
     sum.oldest_due_seconds = report.oldest_due_seconds;
 }
 
-fn text(sum: &RunReport, n_waiting: u64) -> String {
+fn text(Drained { sum, retrying, held }: &Drained) -> String {
     let seconds = Duration::from_millis(sum.duration_ms).as_secs_f64();
     let mut lines = vec![format!("dispatched {} in {seconds:.1} s", messages(sum.dispatched))];
     if sum.retried > 0 {
@@ -87,9 +108,11 @@ fn text(sum: &RunReport, n_waiting: u64) -> String {
     if sum.dead > 0 {
         lines.push(format!("dead: {}; see outbox.dead_letter for the reason", messages(sum.dead)));
     }
-    lines.push(match (sum.drained, n_waiting) {
+    lines.extend(held.clone());
+    lines.push(match (sum.drained, *retrying) {
+        (true, 0) if held.is_some() => "nothing else is left to send".to_owned(),
         (true, 0) => "nothing is left to send".to_owned(),
-        (true, _) => format!("waiting for their time or another attempt: {}", messages(n_waiting)),
+        (true, n_retrying) => format!("waiting for another attempt: {}", messages(n_retrying)),
         (false, _) => "not all was sent; see outbox status".to_owned(),
     });
     lines.join("\n")
