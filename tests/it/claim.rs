@@ -13,7 +13,7 @@ pub(crate) fn quota(destination: &str, n_messages: u32) -> Quota {
 }
 
 pub(crate) async fn claim(store: &Store, quotas: &[Quota]) -> Vec<Message> {
-    store.claim(quotas, LEASE, "test").await.unwrap().messages
+    store.claim(quotas, 0..=i32::MAX, LEASE, "test").await.unwrap().messages
 }
 
 pub(crate) fn ids(messages: &[Message]) -> Vec<i64> {
@@ -41,10 +41,10 @@ async fn an_expired_lease_is_claimable_again() {
     let db = Database::fresh().await;
     let store = db.store();
     let pending = db.pending(2).await;
-    let first = store.claim(&[quota("orders", 9)], LEASE, "test").await.unwrap();
+    let first = store.claim(&[quota("orders", 9)], 0..=i32::MAX, LEASE, "test").await.unwrap();
     db.expire_leases().await;
 
-    let second = store.claim(&[quota("orders", 9)], LEASE, "test").await.unwrap();
+    let second = store.claim(&[quota("orders", 9)], 0..=i32::MAX, LEASE, "test").await.unwrap();
     assert_eq!(ids(&second.messages), pending);
     assert_eq!(second.messages[0].attempts, 2);
     assert_ne!(first.token, second.token, "every claim has a fresh token");

@@ -154,3 +154,14 @@ async fn a_receive_that_rolled_back_was_none() {
     transaction.rollback().await.unwrap();
     assert!(outbox_store::receive(&db.client, "billing", id).await.unwrap());
 }
+
+/// Case A23: a number of the headers is an attribute with the digits that the producer wrote.
+#[tokio::test]
+async fn a_number_in_the_headers_keeps_its_digits() {
+    let db = Database::fresh().await;
+    let line = r#"{"destination": "orders", "message_type": "t", "payload": "{}",
+                   "headers": {"n": 12345678901234567890123, "price": 1.10}}"#;
+    db.enqueue([serde_json::from_str(line).unwrap()]).await;
+    let claimed = crate::claim::claim(&db.store(), &[crate::claim::quota("orders", 1)]).await;
+    assert_eq!(claimed[0].headers, r#"{"n": 12345678901234567890123, "price": 1.10}"#);
+}

@@ -27,7 +27,10 @@ fn dead() -> Mark {
 }
 
 async fn claim(store: &Store) -> Claim {
-    store.claim(&[quota("orders", 100)], Duration::from_mins(1), "test").await.unwrap()
+    store
+        .claim(&[quota("orders", 100)], 0..=i32::MAX, Duration::from_mins(1), "test")
+        .await
+        .unwrap()
 }
 
 fn marks(of: impl IntoIterator<Item = (i64, Mark)>) -> Marks {

@@ -39,6 +39,23 @@ async fn an_outbox_that_psql_made_is_taken_over_as_it_is() {
     assert_eq!(db.count("pending").await, 1);
 }
 
+/// In a database of another encoding, one message with a character that it lacks would fail every claim or mark.
+#[tokio::test]
+async fn a_database_of_another_encoding_is_refused() {
+    let db =
+        Database::with("TEMPLATE template0 ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C'").await;
+    let error = migrate(&mut db.connect().await, &Schema::default()).await.unwrap_err();
+    assert!(error.to_string().contains("SQL_ASCII"), "{error}");
+}
+
+#[tokio::test]
+async fn a_failed_migration_says_what_the_server_said() {
+    let db = Database::empty().await;
+    db.run("CREATE SCHEMA outbox; CREATE TABLE outbox.message (id int)").await;
+    let error = migrate(&mut db.connect().await, &Schema::default()).await.unwrap_err().to_string();
+    assert!(error.contains("V1__outbox") && error.contains("42P07"), "{error}");
+}
+
 #[tokio::test]
 async fn a_program_refuses_a_database_without_outbox_or_of_another_version() {
     let db = Database::empty().await;

@@ -32,7 +32,10 @@ async fn a_group_waits_behind_its_retrying_head_and_no_other_does() {
     let db = Database::fresh().await;
     let store = db.store();
     let group = db.insert(3, "'orders'", "'g'").await;
-    let first = store.claim(&[quota("orders", 1)], Duration::from_mins(1), "test").await.unwrap();
+    let first = store
+        .claim(&[quota("orders", 1)], 0..=i32::MAX, Duration::from_mins(1), "test")
+        .await
+        .unwrap();
     let mut marks = Marks::default();
     marks.push(group[0], RETRY);
     store.mark(first.token, &marks).await.unwrap();

@@ -83,7 +83,11 @@ async fn each_statement_uses_the_indexes_that_its_file_names() {
     let token = "'6f1c9f0e-0b1f-4c55-9d59-0f6d1a2b3c4d'";
     for (statistics, name, arguments) in ["none", "fresh"].into_iter().flat_map(|statistics| {
         [
-            (statistics, "claim", format!("ARRAY['orders'], ARRAY[5], {token}, 'test', 1000")),
+            (
+                statistics,
+                "claim",
+                format!("ARRAY['orders'], ARRAY[5], {token}, 'test', 1000, 0, 1"),
+            ),
             (statistics, "mark_dispatched", format!("{token}, ARRAY[1, 2], ARRAY['a', 'b']")),
             (statistics, "release", format!("{token}, ARRAY[1, 2]")),
             (statistics, "due", String::new()),
@@ -141,7 +145,8 @@ async fn a_message_costs_no_more_wal_than_the_layout_was_chosen_for() {
     let inserted = wal_bytes(&db.client.query(insert, &[]).await.unwrap()) / 500;
 
     let token = "'6f1c9f0e-0b1f-4c55-9d59-0f6d1a2b3c4d'";
-    let arguments = format!("(ARRAY['orders'], ARRAY[500], {token}, 'relay/1f3a9c2e', 120000)");
+    let arguments =
+        format!("(ARRAY['orders'], ARRAY[500], {token}, 'relay/1f3a9c2e', 120000, 0, 1)");
     let claimed = wal_bytes(&explain(&db, "claim", &arguments, "(ANALYZE, WAL)").await) / 500;
     assert_eq!(db.count("claimed").await, 500);
 

@@ -54,7 +54,10 @@ async fn a_relay_claims_and_marks_and_changes_nothing_that_is_sent() {
     store.check_version().await.unwrap();
     assert_eq!(store.due().await.unwrap().len(), 1);
     let quotas = [crate::claim::quota("orders", 9)];
-    let claim = store.claim(&quotas, std::time::Duration::from_mins(1), "test").await.unwrap();
+    let claim = store
+        .claim(&quotas, 0..=i32::MAX, std::time::Duration::from_mins(1), "test")
+        .await
+        .unwrap();
     let mut marks = Marks::default();
     marks.push(claim.messages[0].id, Mark::Dispatched { broker_message_id: "b".into() });
     marks.push(claim.messages[1].id, Mark::Released);

@@ -247,7 +247,8 @@ async fn messages_whose_claims_were_lost_are_sent_alone_and_never_die_of_their_n
     db.insert(20, "'orders'", "CASE WHEN i % 2 = 0 THEN 'g' END").await;
     for _ in 0..12 {
         let quotas = [crate::claim::quota("orders", 100)];
-        let claim = db.store().claim(&quotas, Duration::from_mins(1), "test").await.unwrap();
+        let claim =
+            db.store().claim(&quotas, 0..=i32::MAX, Duration::from_mins(1), "test").await.unwrap();
         assert_eq!(claim.messages.len(), 20);
         db.expire_leases().await;
     }

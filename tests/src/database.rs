@@ -33,6 +33,11 @@ impl Database {
         Self::create(server, "").await
     }
 
+    /// A database made with these options of CREATE DATABASE.
+    pub async fn with(options: &str) -> Self {
+        Self::create(local::var("DATABASE_URL").parse().unwrap(), options).await
+    }
+
     async fn create(server: Config, how: &str) -> Self {
         let name = format!("test_{}", uuid::Uuid::new_v4().simple());
         connect(&server)

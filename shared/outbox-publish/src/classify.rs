@@ -155,7 +155,7 @@ fn without_values(text: &str) -> String {
         if let (Some(start), Some(end)) = (text.find(before), text.rfind(after)) {
             let start = start + before.len();
             if start <= end {
-                return format!("{}…{}", &text[..start], &text[end..]);
+                return format!("{}...{}", &text[..start], &text[end..]);
             }
         }
     }
@@ -264,11 +264,11 @@ mod tests {
             detail(
                 "Value {\"card\": 4111, \"for parameter \": 1} for parameter MessageBody is bad."
             ),
-            "Value … for parameter MessageBody is bad."
+            "Value ... for parameter MessageBody is bad."
         );
         assert_eq!(
             detail("1 validation error detected: Value '[secret]' at 'entries' failed to satisfy"),
-            "1 validation error detected: Value '…' at 'entries' failed to satisfy"
+            "1 validation error detected: Value '...' at 'entries' failed to satisfy"
         );
         assert_eq!(
             detail("\n  The signature does not match.\n\nx-amz-security-token:secret\n"),

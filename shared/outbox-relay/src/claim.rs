@@ -1,14 +1,16 @@
 //! The run's side of a claim: of which destinations, and how much of each.
 
+use std::ops::RangeInclusive;
 use std::time::Instant;
 
 use outbox_publish::Publish;
-use outbox_store::Claim;
+use outbox_store::{Claim, Quota};
 
 use crate::cutoff::within;
 use crate::error::Error;
 use crate::quota::share;
 use crate::relay::{Relay, Run};
+use crate::suspects;
 
 /// What a claim of everything that is due came to.
 pub(crate) enum Claimed {
@@ -33,6 +35,10 @@ impl<P: Publish> Relay<P> {
         // With more destinations than messages in a batch, everyone gets its turn in the long run.
         let first = fastrand::usize(..open.len().max(1));
         open.rotate_left(first);
+        let suspects_first = run.lookout.is_due(false, now);
+        if suspects_first && let Some(claim) = self.claim_suspects(&open, run).await? {
+            return Ok(Claimed::Messages(claim));
+        }
         for some in open.chunks(self.policy.batch_size as usize) {
             let mut destinations = some.to_vec();
             if let Some(claim) = self.claim(&mut destinations, run.claim_until).await? {
@@ -40,7 +46,29 @@ impl<P: Publish> Relay<P> {
                 return Ok(Claimed::Messages(claim));
             }
         }
+        let suspects_last = run.lookout.is_due(true, now);
+        if suspects_last && let Some(claim) = self.claim_suspects(&open, run).await? {
+            return Ok(Claimed::Messages(claim));
+        }
         Ok(if resting.is_empty() { Claimed::Nothing } else { Claimed::OnlyResting })
+    }
+
+    /// Claims suspects of one level.
+    async fn claim_suspects(
+        &self,
+        destinations: &[String],
+        run: &mut Run<'_>,
+    ) -> Result<Option<Claim>, Error> {
+        let mut found = None;
+        for (lost_claims, n_together) in suspects::LEVELS {
+            let quotas = share(n_together.min(self.policy.batch_size), destinations);
+            found = self.lease(&quotas, lost_claims, run.claim_until).await?;
+            if found.is_some() {
+                break;
+            }
+        }
+        run.lookout.looked(found.is_some(), Instant::now());
+        Ok(found)
     }
 
     /// Claims a batch, and drops those destinations from the list that had less than their share. `None` if there was
@@ -51,15 +79,30 @@ impl<P: Publish> Relay<P> {
         until: Option<Instant>,
     ) -> Result<Option<Claim>, Error> {
         let quotas = share(self.policy.batch_size, destinations);
+        let claim = self.lease(&quotas, suspects::CLEAN, until).await?;
+        let n_claimed = |name: &str| {
+            let messages = claim.iter().flat_map(|claim| &claim.messages);
+            messages.filter(|message| message.destination == name).count()
+        };
+        destinations.retain(|name| {
+            quotas
+                .iter()
+                .any(|q| q.destination == *name && q.n_messages as usize <= n_claimed(name))
+        });
+        Ok(claim)
+    }
+
+    async fn lease(
+        &self,
+        quotas: &[Quota],
+        lost_claims: RangeInclusive<i32>,
+        until: Option<Instant>,
+    ) -> Result<Option<Claim>, Error> {
         if quotas.is_empty() {
             return Ok(None);
         }
-        let claim = self.store.claim(&quotas, self.policy.lease, &self.claimed_by);
+        let claim = self.store.claim(quotas, lost_claims, self.policy.lease, &self.claimed_by);
         let claim = within(until, claim).await.map_err(Error::Claim)?;
-        destinations.retain(|name| {
-            let n_claimed = claim.messages.iter().filter(|m| m.destination == *name).count();
-            quotas.iter().any(|q| q.destination == *name && q.n_messages as usize <= n_claimed)
-        });
         Ok((!claim.messages.is_empty()).then_some(claim))
     }
 

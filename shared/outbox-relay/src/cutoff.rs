@@ -9,7 +9,8 @@ pub(crate) struct Cutoff {
     pub(crate) send: Instant,
     /// Requests still in flight are given up: nobody knows what became of them.
     pub(crate) answer: Instant,
-    /// The mark is given up, and with it the run. What is left of the deadline is for the run's own answer.
+    /// The mark is given up, and with it the run. What is left of the deadline is for the run's own answer; after a
+    /// lease's end a mark is still good as long as nobody else has claimed.
     pub(crate) mark: Instant,
 }
 

@@ -12,9 +12,8 @@ use crate::claim::Claimed;
 use crate::cutoff::{Cutoff, before, within};
 use crate::error::Error;
 use crate::health::Health;
-use crate::mark::released;
 use crate::report::RunReport;
-use crate::suspects::{self, Sorted};
+use crate::suspects::{Lookout, must_be_alone};
 
 /// The engine: built once, run many times. Several may run at once, in one process or in many.
 pub struct Relay<P> {
@@ -30,13 +29,16 @@ pub struct Relay<P> {
 pub(crate) struct Run<'a> {
     deadline: Option<Instant>,
     stop: &'a CancellationToken,
-    /// Until when a claim is worth waiting for: nothing is sent later.
+    /// Until when a claim is started: nothing is sent later.
+    start_until: Option<Instant>,
+    /// Until when one that was started is awaited; it is released if it comes too late to be sent.
     pub(crate) claim_until: Option<Instant>,
     /// Until when the run may still ask the database; what is left is for its own answer.
     pub(crate) ask_until: Option<Instant>,
     /// Destinations that had more than their share at the last claim: a claim ahead asks for those.
     pub(crate) destinations: Vec<String>,
     pub(crate) health: Health,
+    pub(crate) lookout: Lookout,
     pub(crate) report: RunReport,
 }
 
@@ -73,10 +75,12 @@ impl<P: Publish> Relay<P> {
         let mut run = Run {
             deadline,
             stop,
-            claim_until: deadline.map(|deadline| before(deadline, margin)),
+            start_until: deadline.map(|deadline| before(deadline, margin)),
+            claim_until: deadline.map(|deadline| before(deadline, margin / 2)),
             ask_until: deadline.map(|deadline| before(deadline, margin / 4)),
             destinations: Vec::new(),
             health: Health::default(),
+            lookout: Lookout::new(started),
             report: RunReport::default(),
         };
         let ended = self.drain_and_linger(&mut run, started + self.policy.linger).await;
@@ -164,7 +168,7 @@ impl<P: Publish> Relay<P> {
 }
 
 impl<P: Publish> Relay<P> {
-    /// Sends and marks what was claimed: first what has no history, then the oldest suspect alone.
+    /// Sends and marks what was claimed.
     async fn publish_and_mark(
         &self,
         token: ClaimToken,
@@ -173,16 +177,13 @@ impl<P: Publish> Relay<P> {
         stop: &CancellationToken,
         health: &mut Health,
     ) -> Result<Tally, Error> {
-        let Sorted { together, alone, held } = suspects::sort(messages);
-        let mut tally = self.mark(token, released(held), cutoff.mark).await?;
-        let marks = self.publish(together, cutoff, stop, health).await;
-        tally += self.mark(token, marks, cutoff.mark).await?;
-        if let Some(suspect) = alone {
+        if let [suspect] = &messages[..]
+            && must_be_alone(suspect)
+        {
             self.isolate(token, suspect.id, cutoff.mark).await?;
-            let marks = self.publish(vec![suspect], cutoff, stop, health).await;
-            tally += self.mark(token, marks, cutoff.mark).await?;
         }
-        Ok(tally)
+        let marks = self.publish(messages, cutoff, stop, health).await;
+        self.mark(token, marks, cutoff.mark).await
     }
 }
 
@@ -190,7 +191,7 @@ impl Run<'_> {
     /// Whether no further claim is to be made.
     fn is_over(&self) -> bool {
         let is_past = |until| Instant::now() >= until;
-        self.stop.is_cancelled() || self.claim_until.is_some_and(is_past)
+        self.stop.is_cancelled() || self.start_until.is_some_and(is_past)
     }
 
     /// Waits until that moment; `false` if the run is over then, or stopped before.

@@ -1,93 +1,83 @@
 //! Suspects: messages whose last claims were lost, because one of them may have ended its relays.
 //!
 //! Attempts rise at the claim, so a message that kills the process reaches the cap by itself; but so would the hundreds
-//! that are claimed beside it each time. Two lost claims in a row make a message a suspect: it is sent alone, after
-//! everything else of its claim is marked, and the other suspects are handed back first. Only a message that was alone
-//! when its relay ended is ever dead of it.
+//! that are claimed beside it each time. Two lost claims in a row make a message a suspect. Suspects are claimed when
+//! nothing else is, in fewer and fewer company the more claims they have lost, and at last alone. Only a message that
+//! was alone when its relay ended is ever dead of it.
 
-use std::collections::HashSet;
+use std::ops::RangeInclusive;
+use std::time::{Duration, Instant};
 
 use outbox::Message;
 
-/// A claim, sorted by how it may be sent.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Sorted {
-    /// What has no history, to be sent first.
-    pub(crate) together: Vec<Message>,
-    /// The oldest suspect, to be sent after that.
-    pub(crate) alone: Option<Message>,
-    /// The other suspects, and whatever stands behind a suspect in its group: to be released before anything is sent.
-    pub(crate) held: Vec<i64>,
+/// Lost claims of a message that is none: one is its relay's bad luck, a time-out or a restart.
+pub(crate) const CLEAN: RangeInclusive<i32> = 0..=1;
+
+/// Suspects by their lost claims in a row, and how many are sent together. The worst come first, as they are the fewest.
+pub(crate) const LEVELS: [(RangeInclusive<i32>, u32); 3] =
+    [(LOST_TO_BE_ALONE..=i32::MAX, 1), (3..=3, 7), (2..=2, 50)];
+
+const LOST_TO_BE_ALONE: i32 = 4;
+
+/// How long clean messages may keep suspects waiting, and how often a drained run looks for new ones.
+const PAUSE: Duration = Duration::from_secs(5);
+
+/// Whether the message is to be announced and sent alone.
+pub(crate) fn must_be_alone(message: &Message) -> bool {
+    message.lost_claims >= LOST_TO_BE_ALONE
 }
 
-/// Sorts the messages of a claim, which are in order of their ids.
-pub(crate) fn sort(messages: Vec<Message>) -> Sorted {
-    let mut sorted = Sorted::default();
-    let mut groups_held = HashSet::new();
-    for message in messages {
-        let group = message.message_group.clone().map(|g| (message.destination.clone(), g));
-        let stands_behind = group.as_ref().is_some_and(|group| groups_held.contains(group));
-        if !message.is_suspect() && !stands_behind {
-            sorted.together.push(message);
-            continue;
-        }
-        groups_held.extend(group);
-        if sorted.alone.is_none() && !stands_behind {
-            sorted.alone = Some(message);
-        } else {
-            sorted.held.push(message.id);
-        }
+/// When a run looks for suspects.
+#[derive(Debug)]
+pub(crate) struct Lookout {
+    at: Instant,
+    /// Whether the last look found some; at the start there may be some.
+    found: bool,
+}
+
+impl Lookout {
+    pub(crate) fn new(now: Instant) -> Self {
+        Self { at: now + PAUSE, found: true }
     }
-    sorted
+
+    /// Whether to look now. With clean messages to send it waits, for a suspect may end the run.
+    pub(crate) fn is_due(&self, clean_is_empty: bool, now: Instant) -> bool {
+        now >= self.at || (clean_is_empty && self.found)
+    }
+
+    pub(crate) fn looked(&mut self, found: bool, now: Instant) {
+        *self = Self { at: now + PAUSE, found };
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn message(id: i64, lost_claims: i32, group: Option<&str>) -> Message {
-        Message {
-            id,
-            message_id: Default::default(),
-            destination: "orders".into(),
-            message_type: "order.placed.v1".into(),
-            message_group: group.map(str::to_owned),
-            payload: "{}".into(),
-            content_type: "application/json".into(),
-            headers: "{}".into(),
-            correlation_id: None,
-            traceparent: None,
-            attempts: lost_claims + 1,
-            lost_claims,
-            was_alone: false,
+    #[test]
+    fn a_run_looks_for_suspects_when_it_is_drained_until_there_are_none() {
+        let now = Instant::now();
+        let mut lookout = Lookout::new(now);
+        assert!(!lookout.is_due(false, now));
+        assert!(lookout.is_due(true, now));
+        lookout.looked(true, now);
+        assert!(lookout.is_due(true, now));
+        lookout.looked(false, now);
+        assert!(!lookout.is_due(true, now));
+        assert!(lookout.is_due(true, now + PAUSE));
+    }
+
+    #[test]
+    fn clean_messages_keep_suspects_waiting_for_a_moment_only() {
+        let now = Instant::now();
+        assert!(Lookout::new(now).is_due(false, now + PAUSE));
+    }
+
+    #[test]
+    fn every_number_of_lost_claims_has_one_place() {
+        for lost in 0..100 {
+            let places = LEVELS.iter().filter(|(range, _)| range.contains(&lost)).count();
+            assert_eq!(places + usize::from(CLEAN.contains(&lost)), 1, "{lost}");
         }
-    }
-
-    fn ids(messages: impl IntoIterator<Item = Message>) -> Vec<i64> {
-        messages.into_iter().map(|message| message.id).collect()
-    }
-
-    #[test]
-    fn one_lost_claim_makes_no_suspect() {
-        let sorted = sort(vec![message(1, 0, None), message(2, 1, None)]);
-        assert_eq!(ids(sorted.together), [1, 2]);
-        assert_eq!((sorted.alone, sorted.held), (None, vec![]));
-    }
-
-    #[test]
-    fn of_several_suspects_the_oldest_goes_alone_and_the_others_are_held() {
-        let sorted = sort(vec![message(1, 0, None), message(2, 2, None), message(3, 2, None)]);
-        assert_eq!(ids(sorted.together), [1]);
-        assert_eq!(ids(sorted.alone), [2]);
-        assert_eq!(sorted.held, [3]);
-    }
-
-    #[test]
-    fn what_stands_behind_a_suspect_in_its_group_is_held() {
-        let group = Some("g");
-        let sorted = sort(vec![message(1, 0, group), message(2, 2, group), message(3, 0, group)]);
-        assert_eq!(ids(sorted.together), [1]);
-        assert_eq!(ids(sorted.alone), [2]);
-        assert_eq!(sorted.held, [3]);
     }
 }

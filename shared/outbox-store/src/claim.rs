@@ -1,5 +1,6 @@
 //! Claim: lease due messages, so that no other relay takes them for a while.
 
+use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
 use outbox::{ClaimToken, Message};
@@ -35,7 +36,8 @@ impl Store {
     /// Leases due messages: of each destination at most its quota, fresh and retrying ones in turns, of a message
     /// group only its first unfinished messages without a gap. Destinations that are paused give nothing.
     ///
-    /// A claim raises `attempts`, so that a message which kills its relay reaches the cap.
+    /// A claim raises `attempts`, so that a message which kills its relay reaches the cap. Only messages are leased whose
+    /// latest claims in a row, so many of them, ended without an outcome: `0..=i32::MAX` leases any.
     ///
     /// # Errors
     /// See [`Error`]; after any of them, what may have been leased is claimable again when the lease has run out.
@@ -45,6 +47,7 @@ impl Store {
     pub async fn claim(
         &self,
         quotas: &[Quota],
+        lost_claims: RangeInclusive<i32>,
         lease: Duration,
         claimed_by: &str,
     ) -> Result<Claim, Error> {
@@ -66,6 +69,8 @@ impl Store {
                     (&token.as_uuid(), Type::UUID),
                     (&claimed_by, Type::TEXT),
                     (&lease_ms, Type::INT8),
+                    (lost_claims.start(), Type::INT4),
+                    (lost_claims.end(), Type::INT4),
                 ],
             )],
         )

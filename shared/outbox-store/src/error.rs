@@ -44,8 +44,16 @@ pub enum Error {
         schema: String,
     },
     /// A migration failed; the database is as it was before it.
-    #[error("migration failed: {0}")]
+    #[error("{0}{cause}", cause = cause(.0))]
     Migration(#[from] refinery::Error),
+    /// The database can't hold every message: its encoding is not UTF8. Nothing was done.
+    #[error(
+        "the database's encoding is {found}; the outbox needs UTF8, or one message could stop all others"
+    )]
+    Encoding {
+        /// The encoding.
+        found: String,
+    },
 }
 
 impl Error {
@@ -61,6 +69,7 @@ impl Error {
             Self::Timeout(_) => "timeout",
             Self::SchemaVersion { .. } | Self::NoOutbox { .. } => "schema_version",
             Self::Migration(_) => "migration",
+            Self::Encoding { .. } => "encoding",
         }
     }
 
@@ -72,7 +81,10 @@ impl Error {
                 Some(state) => is_transient_state(state),
                 None => error.is_closed() || error.as_db_error().is_none(),
             },
-            Self::SchemaVersion { .. } | Self::NoOutbox { .. } | Self::Migration(_) => false,
+            Self::SchemaVersion { .. }
+            | Self::NoOutbox { .. }
+            | Self::Migration(_)
+            | Self::Encoding { .. } => false,
         }
     }
 
@@ -103,6 +115,14 @@ fn is_transient_state(state: &SqlState) -> bool {
 
 fn state_of<'a>(error: &'a tokio_postgres::Error, otherwise: &'static str) -> &'a str {
     error.code().map_or(otherwise, SqlState::code)
+}
+
+/// What the server said of a failed migration; refinery names the migration only.
+fn cause(error: &refinery::Error) -> String {
+    let sources =
+        std::iter::successors(std::error::Error::source(error), |&source| source.source());
+    let of_driver = sources.filter_map(|source| source.downcast_ref::<tokio_postgres::Error>());
+    of_driver.map(|error| format!(":{}", describe(error))).next().unwrap_or_default()
 }
 
 /// The server's message and SQLSTATE. Its detail is left out, as it can quote a row's values.

@@ -35,16 +35,6 @@ pub struct Tally {
     pub fenced: u64,
 }
 
-impl std::ops::AddAssign for Tally {
-    fn add_assign(&mut self, other: Self) {
-        self.dispatched += other.dispatched;
-        self.retried += other.retried;
-        self.dead += other.dead;
-        self.released += other.released;
-        self.fenced += other.fenced;
-    }
-}
-
 impl Marks {
     /// Adds the mark of one message.
     pub fn push(&mut self, id: i64, mark: Mark) {

@@ -52,6 +52,10 @@ pub async fn migrate(client: &mut Client, schema: &Schema) -> Result<Vec<String>
 }
 
 async fn migrate_locked(client: &mut Client, schema: &Schema) -> Result<Vec<String>, Error> {
+    let found: String = client.query_one("SHOW server_encoding", &[]).await?.get(0);
+    if found != "UTF8" {
+        return Err(Error::Encoding { found });
+    }
     let quoted = schema.quoted();
     let found = version(client, schema).await?;
     let history = format!("{quoted}.migration_history");

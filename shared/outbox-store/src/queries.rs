@@ -35,7 +35,7 @@ mod table {
     use super::{Query, Type};
 
     pub(crate) const CLAIM: Query = query!(claim,
-        [TEXT_ARRAY, INT4_ARRAY, UUID, TEXT, INT8],
+        [TEXT_ARRAY, INT4_ARRAY, UUID, TEXT, INT8, INT4, INT4],
         ["id", "message_id", "destination", "message_type", "message_group", "payload", "content_type",
          "headers", "correlation_id", "traceparent", "attempts", "lost_claims", "was_alone"]);
     pub(crate) const MARK_DISPATCHED: Query = query!(mark_dispatched,

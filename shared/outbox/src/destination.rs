@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 use thiserror::Error;
 
 use crate::target::{Target, TargetError};
@@ -57,7 +58,7 @@ pub enum DestinationError {
     Empty,
     /// A logical name that no row can carry.
     #[error(
-        "destination name {name:?} is not allowed; allowed: 1 to 128 characters, for example \"orders\""
+        "destination name {name:?} is not allowed; allowed: 1 to 128 characters and not \"*\", for example \"orders\""
     )]
     Name {
         /// The name as given.
@@ -104,6 +105,18 @@ struct Given {
     _on_dead: OnDead,
 }
 
+impl Given {
+    fn plain(target: String) -> Self {
+        Self {
+            target,
+            max_bytes: None,
+            fair: false,
+            _envelope: Envelope::Raw,
+            _on_dead: OnDead::Continue,
+        }
+    }
+}
+
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Envelope {
@@ -119,7 +132,7 @@ enum OnDead {
 }
 
 /// The entries of a JSON object as they stand there, a repeated name included.
-struct Pairs(Vec<(String, serde_json::Value)>);
+struct Pairs(Vec<(String, Box<RawValue>)>);
 
 impl<'de> Deserialize<'de> for Pairs {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -157,7 +170,7 @@ impl Destinations {
         }
         let mut destinations = BTreeMap::new();
         for (name, value) in given {
-            let destination = Self::read_one(name.clone(), value)?;
+            let destination = Self::read_one(name.clone(), &value)?;
             if destinations.insert(name.clone(), Arc::new(destination)).is_some() {
                 return Err(DestinationError::Twice { name });
             }
@@ -165,16 +178,19 @@ impl Destinations {
         Ok(Self(destinations))
     }
 
-    fn read_one(name: String, value: serde_json::Value) -> Result<Destination, DestinationError> {
-        if name.is_empty() || name.chars().count() > 128 {
+    fn read_one(name: String, value: &RawValue) -> Result<Destination, DestinationError> {
+        // A row of outbox.destination called `*` stands for all.
+        if name.is_empty() || name == "*" || name.chars().count() > 128 {
             return Err(DestinationError::Name { name });
         }
-        let given = match value {
-            serde_json::Value::String(target) => serde_json::json!({ "target": target }),
-            object => object,
+        // Read by its first character: serde would take an array for an object, and of two equal keys the last.
+        let object = match value.get().as_bytes().first() {
+            Some(b'"') => serde_json::from_str(value.get()).map(Given::plain),
+            Some(b'{') => serde_json::from_str(value.get()),
+            _ => Err(serde::de::Error::custom("neither a string nor an object")),
         };
-        let object: Given = serde_json::from_value(given).map_err(|error| {
-            DestinationError::Malformed { problem: format!("destination {name:?}: {error}") }
+        let object = object.map_err(|error: serde_json::Error| DestinationError::Malformed {
+            problem: format!("destination {name:?}: {error}"),
         })?;
         let target = Target::parse(&object.target)
             .map_err(|source| DestinationError::Target { name: name.clone(), source })?;
@@ -239,6 +255,9 @@ mod tests {
                 "1024 to 1048576",
             ),
             (r#"{"a": {"target": "arn:aws:sqs:eu-west-1:1:q", "max_byte": 7}}"#, "max_byte"),
+            (r#"{"a": ["arn:aws:sqs:eu-west-1:1:q", null, true]}"#, "neither"),
+            (r#"{"a": {"target": "x", "target": "arn:aws:sqs:eu-west-1:1:q"}}"#, "duplicate field"),
+            (r#"{"*": "arn:aws:sqs:eu-west-1:1:q"}"#, "not \"*\""),
             (
                 r#"{"a": "arn:aws:sqs:eu-west-1:1:q", "a": "arn:aws:sqs:eu-west-1:1:r"}"#,
                 "\"a\" is given twice",

@@ -105,17 +105,6 @@ pub struct Message {
     pub was_alone: bool,
 }
 
-impl Message {
-    /// Lost claims after which a message is sent alone. One is its relay's bad luck, a time-out or a restart; of two in
-    /// a row it may be the cause, and the hundreds that were claimed with it are not.
-    const SUSPECT_AFTER: i32 = 2;
-
-    /// Whether the message may be what ended its last relays, so that it must be sent alone.
-    pub fn is_suspect(&self) -> bool {
-        self.lost_claims >= Self::SUSPECT_AFTER
-    }
-}
-
 /// The fence of one claim: fresh each time, so that a relay that lost its lease can mark nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ClaimToken(Uuid);

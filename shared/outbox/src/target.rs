@@ -38,7 +38,7 @@ impl Target {
     /// # Errors
     /// [`TargetError`] names the value, what is wrong with it and what is allowed.
     pub fn parse(given: &str) -> Result<Self, TargetError> {
-        let refuse = |problem| TargetError { given: given.to_owned(), problem };
+        let refuse = |problem| TargetError { given: without_secrets(given), problem };
         if given.starts_with("arn:") {
             Self::from_arn(given).map_err(refuse)
         } else if given.starts_with("https://") || given.starts_with("http://") {
@@ -57,6 +57,10 @@ impl Target {
         };
         if region.is_empty() || account.is_empty() || name.is_empty() {
             return Err("an ARN without region, account or name");
+        }
+        let is_of_names = |c: char| c.is_ascii_alphanumeric() || "-_.:".contains(c);
+        if !arn.chars().all(is_of_names) {
+            return Err("an ARN with another character than letters, digits and - _ .");
         }
         match service {
             "sns" => Ok(Self::Topic { arn: arn.to_owned(), region: region.to_owned() }),
@@ -111,6 +115,14 @@ impl Target {
             Self::Queue { region, .. } => region.as_deref(),
             Self::Topic { region, .. } => Some(region),
         }
+    }
+}
+
+/// What may be repeated in an error: a URL with credentials in it is a secret.
+fn without_secrets(given: &str) -> String {
+    match given.rsplit_once('@') {
+        Some((_, host)) => format!("…@{host}"),
+        None => given.to_owned(),
     }
 }
 
@@ -176,10 +188,13 @@ mod tests {
             "arn:aws:lambda:eu-west-1:1:function:f",
             "arn:aws:kinesis:eu-west-1:1:s",
             "arn:aws:sqs::1:q",
+            "arn:aws:sqs:eu west:1:q",
+            "arn:aws:sqs:eu-west-1:1:a b",
             "arn:aws:sns:eu-west-1:1:topic:subscription",
         ] {
             let message = Target::parse(given).unwrap_err().to_string();
-            assert!(message.contains(&format!("{given:?}")), "{message}");
+            assert!(message.contains(&format!("{:?}", without_secrets(given))), "{message}");
+            assert!(!message.contains("secret"), "{message}");
             assert!(message.contains("for example"), "{message}");
         }
     }

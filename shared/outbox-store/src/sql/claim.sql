@@ -6,8 +6,11 @@
 --   $3 uuid      claim token, fresh
 --   $4 text      who claims, for people
 --   $5 bigint    lease, in milliseconds
--- Returns the leased messages in order of id, with their attempt number; lost_claims counts the claims before this one
--- that ended without an outcome (their lease still stands in the row), was_alone tells whether isolate.sql announced it.
+--   $6 integer   fewest claims in a row, before this one, that a message may have lost
+--   $7 integer   most of them
+-- Returns the leased messages in order of id, with their attempt number; lost_claims counts the claims in a row before
+-- this one that ended without an outcome (a lease that stands in the row is that of one), was_alone tells whether
+-- isolate.sql announced it.
 -- Uses message_fresh_idx, message_scheduled_idx, message_group_idx, message_pkey.
 -- Never leases more than the quotas, nor a row that another relay holds, nor one of a paused destination.
 --
@@ -40,8 +43,11 @@ candidate AS MATERIALIZED (
               AND m.dispatched_at IS NULL
               AND m.dead_at IS NULL
               AND (m.locked_until IS NULL OR m.locked_until <= now())
+              AND m.lost_claims + (m.locked_until IS NOT NULL)::integer BETWEEN $6::integer AND $7::integer
               AND (m.message_group IS NULL OR (
-                    SELECT head.available_at IS NULL AND (head.locked_until IS NULL OR head.locked_until <= now())
+                    SELECT head.available_at IS NULL
+                       AND (head.locked_until IS NULL OR head.locked_until <= now())
+                       AND head.lost_claims + (head.locked_until IS NOT NULL)::integer BETWEEN $6 AND $7
                     FROM outbox.message AS head
                     WHERE head.destination >= m.destination
                       AND head.destination <= m.destination
@@ -67,6 +73,7 @@ candidate AS MATERIALIZED (
               AND m.dispatched_at IS NULL
               AND m.dead_at IS NULL
               AND (m.locked_until IS NULL OR m.locked_until <= now())
+              AND m.lost_claims + (m.locked_until IS NOT NULL)::integer BETWEEN $6::integer AND $7::integer
               AND (m.message_group IS NULL OR (
                     SELECT head.id = m.id
                     FROM outbox.message AS head
