@@ -53,18 +53,21 @@ impl<P: Publish> Relay<P> {
         Ok(if resting.is_empty() { Claimed::Nothing } else { Claimed::OnlyResting })
     }
 
-    /// Claims suspects of one level.
+    /// Claims suspects of one level: of the worst there are, and never more than may be sent together.
     async fn claim_suspects(
         &self,
         destinations: &[String],
         run: &mut Run<'_>,
     ) -> Result<Option<Claim>, Error> {
         let mut found = None;
-        for (lost_claims, n_together) in suspects::LEVELS {
-            let quotas = share(n_together.min(self.policy.batch_size), destinations);
-            found = self.lease(&quotas, lost_claims, run.claim_until).await?;
-            if found.is_some() {
-                break;
+        'levels: for (lost_claims, n_together) in suspects::LEVELS {
+            let n_together = n_together.min(self.policy.batch_size);
+            for some in destinations.chunks(n_together as usize) {
+                let quotas = share(n_together, some);
+                found = self.lease(&quotas, lost_claims.clone(), run.claim_until).await?;
+                if found.is_some() {
+                    break 'levels;
+                }
             }
         }
         run.lookout.looked(found.is_some(), Instant::now());

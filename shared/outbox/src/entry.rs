@@ -1,6 +1,7 @@
 //! An entry: a message made ready for the wire, exactly as it will be sent each time.
 
-use crate::check::{self, Defect};
+use crate::check;
+use crate::defect::Defect;
 use crate::destination::Destination;
 use crate::message::Message;
 

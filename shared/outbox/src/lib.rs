@@ -13,7 +13,9 @@
 
 mod backoff;
 mod check;
+mod defect;
 mod destination;
+mod destinations;
 mod entry;
 mod message;
 mod outcome;
@@ -22,8 +24,10 @@ mod policy;
 mod target;
 
 pub use backoff::Backoff;
-pub use check::{Defect, MAX_ATTRIBUTES, MAX_GROUP_CHARS};
-pub use destination::{Destination, DestinationError, Destinations};
+pub use check::{MAX_ATTRIBUTES, MAX_GROUP_CHARS};
+pub use defect::Defect;
+pub use destination::Destination;
+pub use destinations::{DestinationError, Destinations};
 pub use entry::{Attribute, AttributeType, Entry, Rejected};
 pub use message::{ClaimToken, Message, NewMessage};
 pub use outcome::{DeadReason, Failure, FailureClass, Mark, Outcome, Scope, decide};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::check::Defect;
+use crate::defect::Defect;
 use crate::policy::RunPolicy;
 
 /// What became of one entry of a request.
