@@ -169,6 +169,32 @@ async fn a_mark_survives_the_loss_of_its_connection() {
     assert_eq!(endpoint.calls(), 1);
 }
 
+/// Somebody holds a row while its claim is marked: the others are marked all the same, and it when it is free.
+#[tokio::test]
+async fn a_locked_row_keeps_its_own_mark_waiting_and_no_other() {
+    let db = Database::fresh().await;
+    let endpoint = Endpoint::start();
+    let gate = Gate::closed();
+    let ids = db.pending(5).await;
+    endpoint.answer_next([Answer::Accept.behind(&gate)]);
+    let (relay, stop) = (relay_to(&db, &endpoint), CancellationToken::new());
+    let mut other = db.connect().await;
+    let lock = async {
+        endpoint.calls_reached(1).await;
+        let held = other.transaction().await.unwrap();
+        held.query("SELECT FROM outbox.message WHERE id = $1 FOR UPDATE", &[&ids[2]])
+            .await
+            .unwrap();
+        gate.open();
+        let marked = async || (db.count("dispatched").await == 4).then_some(());
+        outbox_tests::eventually("the marks of the four others", marked).await;
+        held.rollback().await.unwrap();
+    };
+    let (report, ()) = tokio::join!(relay.run(None, &stop), lock);
+    assert_eq!(report.unwrap().dispatched, 5);
+    assert_eq!(endpoint.calls(), 1);
+}
+
 #[tokio::test]
 async fn a_stopped_run_marks_what_is_in_flight_and_releases_the_rest() {
     let db = Database::fresh().await;

@@ -18,21 +18,28 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 const FIRST_TRY: Duration = Duration::from_millis(500);
 
 impl<P: Publish> Relay<P> {
-    /// Writes the marks of a claim. A repeated try counts what an earlier one had written unnoticed.
+    /// Writes the marks of a claim. A repeated try counts what an earlier one had written unnoticed. A row that somebody
+    /// else has locked keeps its own mark waiting, not the others'.
     pub(crate) async fn mark(
         &self,
         token: ClaimToken,
-        marks: Marks,
+        mut marks: Marks,
         until: Instant,
     ) -> Result<Tally, Error> {
         // A process that was frozen may wake past its time. The token guards the mark, so it is tried all the same.
         let until = until.max(Instant::now() + FIRST_TRY);
+        let mut tally = Tally::default();
+        let mut locked = Marks::default();
         let mut pause = FIRST_PAUSE;
         loop {
             match within(Some(until), self.store.mark(token, &marks)).await {
-                Ok(tally) => {
-                    log_fenced(token, tally);
-                    return Ok(tally);
+                Ok(written) => {
+                    log_fenced(token, written);
+                    tally += written;
+                    if locked.is_empty() {
+                        return Ok(tally);
+                    }
+                    marks = std::mem::take(&mut locked);
                 }
                 Err(error) if error.is_transient() && Instant::now() + pause < until => {
                     tracing::warn!(
@@ -41,8 +48,16 @@ impl<P: Publish> Relay<P> {
                     );
                     tokio::time::sleep(pause).await;
                     pause = (pause * 2).min(LONGEST_PAUSE);
+                    if error.is_lock_timeout()
+                        && let Ok(free) = within(Some(until), self.store.unlocked(&marks)).await
+                    {
+                        locked.append(marks.split_off_all_but(&free));
+                    }
                 }
-                Err(source) => return Err(Error::Mark { n_messages: marks.len(), source }),
+                Err(source) => {
+                    let n_messages = marks.len() + locked.len();
+                    return Err(Error::Mark { n_messages, source });
+                }
             }
         }
     }

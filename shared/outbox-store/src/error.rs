@@ -88,6 +88,11 @@ impl Error {
         }
     }
 
+    /// Whether somebody else held a lock for too long.
+    pub fn is_lock_timeout(&self) -> bool {
+        matches!(self, Self::Database(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE))
+    }
+
     /// Whether the connection must not be used again: it is lost, or leads to a server that can't serve us.
     pub(crate) fn condemns_connection(&self) -> bool {
         match self {

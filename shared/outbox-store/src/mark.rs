@@ -35,6 +35,16 @@ pub struct Tally {
     pub fenced: u64,
 }
 
+impl std::ops::AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.dispatched += other.dispatched;
+        self.retried += other.retried;
+        self.dead += other.dead;
+        self.released += other.released;
+        self.fenced += other.fenced;
+    }
+}
+
 impl Marks {
     /// Adds the mark of one message.
     pub fn push(&mut self, id: i64, mark: Mark) {
@@ -44,6 +54,20 @@ impl Marks {
     /// How many messages are to be marked.
     pub fn len(&self) -> usize {
         self.marks.len()
+    }
+
+    /// Adds all marks of another.
+    pub fn append(&mut self, mut other: Self) {
+        self.marks.append(&mut other.marks);
+    }
+
+    /// Takes out the marks of all messages but these.
+    #[must_use]
+    pub fn split_off_all_but(&mut self, ids: &HashSet<i64>) -> Self {
+        let (kept, taken) =
+            std::mem::take(&mut self.marks).into_iter().partition(|(id, _)| ids.contains(id));
+        self.marks = kept;
+        Self { marks: taken }
     }
 
     /// Whether there is nothing to mark.
@@ -122,6 +146,18 @@ impl Store {
 }
 
 impl Store {
+    /// Of the messages to be marked, those whose rows nobody else has locked at this moment. One row that somebody holds
+    /// fails the mark of all ([`Error::is_lock_timeout`]).
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn unlocked(&self, marks: &Marks) -> Result<HashSet<i64>, Error> {
+        let ids: Vec<i64> = marks.marks.iter().map(|(id, _)| *id).collect();
+        let params = [(&ids as _, Type::INT8_ARRAY)];
+        let [rows] = connection::guarded(&self.pool, [(&self.sql.unlocked, &params)]).await?;
+        Ok(rows.iter().map(|row| row.get("id")).collect())
+    }
+
     /// Writes to a claimed message's row that it is about to be sent alone, where this claim still holds it. A claim that
     /// finds this after another lost one knows that it was the message.
     ///

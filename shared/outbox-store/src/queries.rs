@@ -48,6 +48,8 @@ mod table {
         [UUID, INT8_ARRAY], ["id"]);
     pub(crate) const ISOLATE: Query = query!(isolate,
         [UUID, INT8], ["id"]);
+    pub(crate) const UNLOCKED: Query = query!(unlocked,
+        [INT8_ARRAY], ["id"]);
     pub(crate) const DUE: Query = query!(due,
         [], ["destination", "oldest_due_seconds", "paused"]);
     pub(crate) const PURGE: Query = query!(purge,
@@ -74,6 +76,7 @@ pub const ALL: &[Query] = &[
     MARK_DEAD,
     RELEASE,
     ISOLATE,
+    UNLOCKED,
     DUE,
     PURGE,
     REDRIVE,
@@ -85,13 +88,14 @@ pub const ALL: &[Query] = &[
 
 /// Opens the transaction of a guarded statement. The settings leave only index scans and nested loops, because the
 /// statistics of an outbox lie: they are mostly taken when it is drained, and a plan for an empty table took
-/// minutes on a full one. The server gives a single statement up before we give the call up.
+/// minutes on a full one. The server gives a single statement up before we give the call up,
+/// and does not wait long for a lock that somebody else holds.
 pub const BEGIN_GUARDED: &str = "\
     BEGIN ISOLATION LEVEL READ COMMITTED; \
     SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; SET LOCAL enable_sort = off; \
     SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL enable_nestloop = on; \
     SET LOCAL enable_indexscan = on; SET LOCAL enable_indexonlyscan = on; SET LOCAL enable_material = off; \
-    SET LOCAL jit = off; SET LOCAL statement_timeout = '15s'";
+    SET LOCAL jit = off; SET LOCAL statement_timeout = '15s'; SET LOCAL lock_timeout = '2s'";
 
 impl Query {
     /// The statement for that schema. Of the file's comments only the first line is kept, which names the
