@@ -158,13 +158,12 @@ async fn a_claim_is_never_empty_while_a_groups_head_is_free_and_due() {
         db.run("DELETE FROM outbox.message").await;
         db.insert(12, "'orders'", "'g' || i % 3").await;
         let arrange = format!(
-            "SELECT setseed({}::float8 / 40);
+            "SELECT setseed({seed}::float8 / 40);
              UPDATE outbox.message SET available_at = CASE floor(random() * 3)
                  WHEN 0 THEN NULL
                  WHEN 1 THEN now() - random() * interval '1 hour'
                  ELSE now() + random() * interval '1 hour' END;
-             UPDATE outbox.message SET dispatched_at = now() WHERE random() < 0.3",
-            seed
+             UPDATE outbox.message SET dispatched_at = now() WHERE random() < 0.3"
         );
         db.run(&arrange).await;
         let due_heads = "SELECT count(*) FROM (

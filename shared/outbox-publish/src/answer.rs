@@ -22,8 +22,8 @@ impl Answer {
     }
 
     /// The list of the accepted has this id.
-    pub(crate) fn accepted(&mut self, id: &str, broker_message_id: String) {
-        let broker_message_id = plain(&broker_message_id);
+    pub(crate) fn accepted(&mut self, id: &str, broker_message_id: &str) {
+        let broker_message_id = plain(broker_message_id);
         self.listed(id, Outcome::Accepted { broker_message_id });
     }
 

@@ -29,7 +29,7 @@ pub(crate) async fn send(
 
     let mut answer = Answer::to(request.len());
     for entry in output.successful.unwrap_or_default() {
-        answer.accepted(&entry.id.unwrap_or_default(), entry.message_id.unwrap_or_default());
+        answer.accepted(&entry.id.unwrap_or_default(), &entry.message_id.unwrap_or_default());
     }
     for entry in output.failed.unwrap_or_default() {
         answer.failed(&entry.id, &entry.code, entry.message.as_deref());

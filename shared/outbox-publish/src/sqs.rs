@@ -27,7 +27,7 @@ pub(crate) async fn send(
 
     let mut answer = Answer::to(request.len());
     for entry in output.successful {
-        answer.accepted(&entry.id, entry.message_id);
+        answer.accepted(&entry.id, &entry.message_id);
     }
     for entry in output.failed {
         answer.failed(&entry.id, &entry.code, entry.message.as_deref());
