@@ -38,5 +38,6 @@ test: ## All tests, against a real Postgres and LocalStack (PG_VERSION=14..18)
 	@infra/local/up
 	@cargo build --workspace --all-targets
 	@set -a; source .local/env; NO_PROXY=127.0.0.1,$${NO_PROXY:-}; no_proxy=$$NO_PROXY; \
+		POSTGRES_BIN=$$(infra/local/postgres-bin); \
 		cargo nextest run --workspace --no-fail-fast
 	@cargo test --workspace --doc

@@ -112,7 +112,10 @@ npm_install() {
 }
 
 no_postgres() {
+    local otherwise="or set DATABASE_URL to a server that you have, or use Docker: make up STACK=docker"
+    [[ $(basename "$0") != postgres-bin ]] ||
+        otherwise="Tests start servers of their own with it, wherever DATABASE_URL leads."
     fail "no Postgres ${PG_VERSION:-$oldest_major or newer} here. $1" \
         "Install it with the system's package manager (the server: initdb, pg_ctl, postgres)," \
-        "or set DATABASE_URL to a server that you have, or use Docker: make up STACK=docker"
+        "$otherwise"
 }

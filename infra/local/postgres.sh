@@ -7,9 +7,10 @@
 # shellcheck source=infra/local/postgres-programs.sh
 source "$here/postgres-programs.sh"
 
-# postgres_up: afterwards a server of the wanted version answers, and database_url is its address.
+# postgres_up: afterwards a server of the wanted version answers, database_url is its address, and
+# postgres_bin the folder of its programs.
 postgres_up() {
-    local postgres_bin postgres_major postgres_version postgres_origin
+    local postgres_major postgres_version postgres_origin
     find_postgres
     local folder=$state/postgres-$postgres_major home how='already running' port
     mkdir -p "$folder"

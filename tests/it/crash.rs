@@ -205,7 +205,7 @@ async fn four_processes_at_once_send_every_one_of_5000_messages_exactly_once() {
 }
 
 /// A function that has ten messages to send, and the gate that their answer is behind.
-async fn about_to_be_accepted(db: &Database, endpoint: &Endpoint) -> (Function, Gate) {
+pub(crate) async fn about_to_be_accepted(db: &Database, endpoint: &Endpoint) -> (Function, Gate) {
     let gate = Gate::closed();
     db.pending(10).await;
     endpoint.answer_next([Answer::Accept.behind(&gate)]);
@@ -215,18 +215,6 @@ async fn about_to_be_accepted(db: &Database, endpoint: &Endpoint) -> (Function, 
 /// Ends the relay's sessions.
 const END_SESSIONS: &str = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
     WHERE datname = current_database() AND application_name = 'outbox-relay'";
-
-/// Lets the database refuse all marks with that SQLSTATE.
-async fn refuse_marks(db: &Database, state: &str) {
-    db.run(&format!(
-        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
-             $$ BEGIN RAISE 'refused' USING ERRCODE = '{state}'; END $$;
-         CREATE TRIGGER refuse BEFORE UPDATE ON outbox.message EXECUTE FUNCTION refuse()"
-    ))
-    .await;
-}
-
-const TAKE_MARKS: &str = "DROP FUNCTION refuse CASCADE";
 
 /// How many messages look as if an attempt had failed.
 async fn blamed(db: &Database) -> i64 {
@@ -262,11 +250,11 @@ async fn a_mark_that_the_database_refuses_for_a_while_is_made_in_the_same_run() 
     let (function, gate) = about_to_be_accepted(&db, &endpoint).await;
     let meanwhile = async {
         endpoint.calls_reached(1).await;
-        refuse_marks(&db, "25006").await;
+        db.refuse("NEW.dispatched_at IS NOT NULL", "25006").await;
         gate.open();
         let refused = || async { function.process.logged("marking failed and is tried again") };
         eventually("a refused mark", refused).await;
-        db.run(TAKE_MARKS).await;
+        db.refuse_nothing().await;
     };
     let event = json!({});
     let (report, ()) = tokio::join!(function.invoke(&event, MINUTE), meanwhile);
@@ -283,7 +271,7 @@ async fn messages_that_can_not_be_marked_fail_the_run_and_go_out_again_after_the
     let (function, gate) = about_to_be_accepted(&db, &endpoint).await;
     let meanwhile = async {
         endpoint.calls_reached(1).await;
-        refuse_marks(&db, "42501").await;
+        db.refuse("NEW.dispatched_at IS NOT NULL", "42501").await;
         gate.open();
     };
     let event = json!({});
@@ -292,42 +280,6 @@ async fn messages_that_can_not_be_marked_fail_the_run_and_go_out_again_after_the
     assert_eq!(error["errorType"], "42501");
     assert!(error["errorMessage"].as_str().unwrap().contains("10 messages"), "{error}");
     assert_eq!(blamed(&db).await, 0);
-    db.run(TAKE_MARKS).await;
+    db.refuse_nothing().await;
     they_go_out_again_after_the_lease(&db, &endpoint).await;
-}
-
-/// Case L01: `invoke` fails the test if the function does not answer before its deadline.
-#[tokio::test]
-async fn a_mark_that_gets_no_answer_does_not_keep_a_function_past_its_deadline() {
-    let db = Database::fresh().await;
-    let endpoint = Endpoint::start();
-    let (function, gate) = about_to_be_accepted(&db, &endpoint).await;
-    let mut other = db.connect().await;
-    let lock = other.transaction().await.unwrap();
-    let meanwhile = async {
-        endpoint.calls_reached(1).await;
-        lock.batch_execute("LOCK TABLE outbox.message").await.unwrap();
-        gate.open();
-    };
-    let (event, time) = (json!({}), Duration::from_secs(5));
-    let (answer, ()) = tokio::join!(function.invoke(&event, time), meanwhile);
-    assert!(answer.is_err(), "{answer:?}");
-    lock.rollback().await.unwrap();
-    // The server still has the mark and carries it out now, so nothing needs to go out again.
-    let marked = async || (db.count("dispatched").await == 10).then_some(());
-    eventually("the mark that was sent in time", marked).await;
-    assert_eq!(endpoint.calls(), 1);
-}
-
-/// Case L01.
-#[tokio::test]
-async fn a_claim_that_gets_no_answer_does_not_keep_a_function_past_its_deadline() {
-    let db = Database::fresh().await;
-    let endpoint = Endpoint::start();
-    let (function, _gate) = about_to_be_accepted(&db, &endpoint).await;
-    let mut other = db.connect().await;
-    let lock = other.transaction().await.unwrap();
-    lock.batch_execute("LOCK TABLE outbox.message").await.unwrap();
-    let answer = function.invoke(&json!({}), Duration::from_secs(5)).await;
-    assert!(answer.is_err(), "{answer:?}");
 }

@@ -67,3 +67,27 @@ fn the_purge_has_no_publisher_in_its_whole_tree() {
         assert!(!tree.contains(forbidden), "purge depends on {forbidden}");
     }
 }
+
+/// A file that nobody declares is no error to the compiler: its tests are just not there.
+#[test]
+fn every_file_of_these_tests_is_declared_as_a_module() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("it");
+    let (mut folders, mut n_files) = (vec![root.clone()], 0);
+    while let Some(folder) = folders.pop() {
+        let declaring =
+            if folder == root { root.join("main.rs") } else { folder.with_extension("rs") };
+        let declared = std::fs::read_to_string(&declaring).unwrap();
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|end| end == "rs") && path != declaring {
+                let module = format!("mod {};", path.file_stem().unwrap().to_str().unwrap());
+                let is_declared = declared.lines().any(|line| line.ends_with(&module));
+                assert!(is_declared, "{} lacks `{module}`", declaring.display());
+                n_files += 1;
+            }
+        }
+    }
+    assert!(n_files > 20, "only {n_files} files were found");
+}

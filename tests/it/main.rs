@@ -5,7 +5,9 @@
 mod claim;
 mod cli;
 mod connect;
+mod connection;
 mod crash;
+mod deadline;
 mod enqueue;
 mod function;
 mod layering;
@@ -17,6 +19,8 @@ mod publish;
 mod purge;
 mod queries;
 mod redrive;
+mod release;
 mod replay;
 mod roles;
 mod run;
+mod statement;

@@ -1,11 +1,13 @@
 //! Plans and storage: a claim touches no index, and no statistics can lead a statement astray.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use outbox_store::{Schema, Store, queries};
+use outbox_store::{Store, queries};
 use outbox_tests::Database;
 
 use crate::claim::{claim, quota};
+use crate::statement;
 
 /// A message is written three times: inserted, claimed, marked. The second is a HOT update.
 #[tokio::test]
@@ -70,101 +72,199 @@ async fn quickest_claim(store: &Store) -> Duration {
     quickest
 }
 
-/// Case P34: each statement goes through the index that its file names, and through nothing larger.
+const TOKEN: &str = "'6f1c9f0e-0b1f-4c55-9d59-0f6d1a2b3c4d'";
+
+/// Statements that the store runs in a guarded transaction, with arguments for each way of using them.
+fn guarded() -> Vec<(&'static str, Vec<String>)> {
+    let ids = "ARRAY[1, 2]";
+    vec![
+        ("claim", vec![format!("ARRAY['orders'], ARRAY[5], {TOKEN}, 'test', 1000, 0, 1")]),
+        ("mark_dispatched", vec![format!("{TOKEN}, {ids}, ARRAY['a', 'b']")]),
+        (
+            "mark_retry",
+            vec![format!(
+                "{TOKEN}, {ids}, ARRAY[1, 2], ARRAY[true, false], ARRAY['a', 'b'], ARRAY['a', 'b']"
+            )],
+        ),
+        (
+            "mark_dead",
+            vec![format!(
+                "{TOKEN}, {ids}, ARRAY['refused', 'defect'], ARRAY['a', 'b'], ARRAY['a', 'b']"
+            )],
+        ),
+        ("release", vec![format!("{TOKEN}, {ids}")]),
+        ("unlocked", vec![ids.to_owned()]),
+        ("isolate", vec![format!("{TOKEN}, 1")]),
+        ("due", vec![String::new()]),
+        ("purge", vec!["1000, 10".to_owned()]),
+    ]
+}
+
+/// Statements for people, which are planned as the planner likes.
+fn unguarded() -> Vec<(&'static str, Vec<String>)> {
+    let by_destination = "NULL, 'orders', NULL, 'test', 'test', '{}'".to_owned();
+    let by_ids = "ARRAY[1, 2], NULL, NULL, 'test', 'test', '{}'".to_owned();
+    vec![("redrive", vec![by_destination, by_ids]), ("backlog", vec![String::new()])]
+}
+
+/// Case P34: each statement goes through the indexes that its file names, and through nothing larger; the guarded ones
+/// without statistics, too.
 #[tokio::test]
 async fn each_statement_uses_the_indexes_that_its_file_names() {
     let db = Database::fresh().await;
     db.run("ALTER TABLE outbox.message SET (autovacuum_enabled = off)").await;
     db.insert(50_000, "'orders'", "NULL").await;
     db.run("UPDATE outbox.message SET dispatched_at = now()").await;
+    db.run("UPDATE outbox.message SET dispatched_at = NULL, dead_at = now(), dead_reason = 'refused' WHERE id % 50 = 0")
+        .await;
     db.insert(200, "'orders'", "CASE WHEN i % 2 = 0 THEN 'g' || i END").await;
-    db.run("UPDATE outbox.message SET available_at = now() WHERE dispatched_at IS NULL AND id % 10 = 0").await;
+    db.run("UPDATE outbox.message SET available_at = now() WHERE id > 50000 AND id % 10 = 0").await;
 
-    let token = "'6f1c9f0e-0b1f-4c55-9d59-0f6d1a2b3c4d'";
-    for (statistics, name, arguments) in ["none", "fresh"].into_iter().flat_map(|statistics| {
-        [
-            (
-                statistics,
-                "claim",
-                format!("ARRAY['orders'], ARRAY[5], {token}, 'test', 1000, 0, 1"),
-            ),
-            (statistics, "mark_dispatched", format!("{token}, ARRAY[1, 2], ARRAY['a', 'b']")),
-            (statistics, "release", format!("{token}, ARRAY[1, 2]")),
-            (statistics, "due", String::new()),
-            (statistics, "purge", "1000, 10".to_owned()),
-        ]
-    }) {
-        if statistics == "fresh" {
-            db.run("ANALYZE outbox.message").await;
-        }
-        let plan = plan(&db, name, &arguments).await;
-        assert!(!plan.contains("Seq Scan on message"), "{name}, {statistics} statistics:\n{plan}");
-        let walks = plan.lines().filter(|line| line.contains("message_pkey")).count();
-        let probes = plan.lines().filter(|line| line.contains("Index Cond: (id = ")).count();
-        assert!(walks <= probes, "{name} walks the primary key, {statistics} statistics:\n{plan}");
+    for (name, ways) in guarded() {
+        uses_the_indexes_that_its_file_names(&db, name, &ways, true).await;
+    }
+    db.run("ANALYZE outbox.message").await;
+    for (name, ways) in guarded() {
+        uses_the_indexes_that_its_file_names(&db, name, &ways, true).await;
+    }
+    for (name, ways) in unguarded() {
+        uses_the_indexes_that_its_file_names(&db, name, &ways, false).await;
     }
 }
 
-async fn plan(db: &Database, name: &str, arguments: &str) -> String {
-    let given = if arguments.is_empty() { String::new() } else { format!("({arguments})") };
-    let rows = explain(db, name, &given, "").await;
-    rows.iter().map(|row| row.get::<_, String>(0)).collect::<Vec<_>>().join("\n")
+#[test]
+fn every_statement_whose_file_names_indexes_is_explained_here() {
+    let explained: Vec<_> =
+        guarded().into_iter().chain(unguarded()).map(|(name, _)| name).collect();
+    for query in queries::ALL {
+        let names_any = !named_indexes(query.sql).is_empty();
+        assert_eq!(names_any, explained.contains(&query.name), "{}", query.name);
+    }
 }
 
-/// Explains a statement of the store as it is run, in a guarded transaction.
-async fn explain(
+async fn uses_the_indexes_that_its_file_names(
     db: &Database,
     name: &str,
-    arguments: &str,
-    options: &str,
-) -> Vec<tokio_postgres::Row> {
+    ways: &[String],
+    is_guarded: bool,
+) {
+    let session = db.connect().await;
+    statement::prepare(&session, name).await;
+    let mut used = BTreeSet::new();
+    for arguments in ways {
+        let begin = if is_guarded { queries::BEGIN_GUARDED } else { "BEGIN" };
+        session.batch_execute(begin).await.unwrap();
+        let plan = statement::explain(&session, "COSTS OFF", name, arguments).await;
+        session.batch_execute("COMMIT").await.unwrap();
+        assert!(!plan.contains("Seq Scan on message"), "{name}:\n{plan}");
+        assert!(!walks_the_primary_key(&plan), "{name}:\n{plan}");
+        let indexes = indexes_in(&plan);
+        assert!(!indexes.is_empty(), "{name} uses no index:\n{plan}");
+        used.extend(indexes);
+    }
     let query = queries::ALL.iter().find(|query| query.name == name).unwrap();
-    // An array type's own name is that of its element with an underscore before it.
-    let types = query.params.iter().map(|t| match t.name().strip_prefix('_') {
-        Some(element) => format!("{element}[]"),
-        None => t.name().to_owned(),
-    });
-    let types: Vec<String> = types.collect();
-    let declared = if types.is_empty() { String::new() } else { format!("({})", types.join(", ")) };
-    let sql = query.render(&Schema::default());
-    let client = db.connect().await;
-    client.batch_execute(&format!("PREPARE q{declared} AS {sql}")).await.unwrap();
-    client.batch_execute(queries::BEGIN_GUARDED).await.unwrap();
-    let rows = client.query(&format!("EXPLAIN {options} EXECUTE q{arguments}"), &[]).await.unwrap();
-    client.batch_execute("COMMIT").await.unwrap();
-    rows
+    assert_eq!(used, named_indexes(query.sql), "{name}, used and named");
+}
+
+/// Whether the plan reads the primary key's index otherwise than by given ids.
+fn walks_the_primary_key(plan: &str) -> bool {
+    let scans = plan.lines().filter(|line| line.contains("message_pkey")).count();
+    let probes = plan.lines().filter(|line| line.contains("Index Cond: (id = ")).count();
+    scans > probes
+}
+
+/// The indexes in the sentence of a file's header that begins with "Uses".
+fn named_indexes(sql: &str) -> BTreeSet<String> {
+    let header: Vec<_> = sql.lines().map_while(|line| line.strip_prefix("--")).collect();
+    let header = header.join("");
+    let sentence = header.split(" Uses ").nth(1).and_then(|uses| uses.split('.').next());
+    indexes_in(sentence.unwrap_or_default())
+}
+
+/// The indexes of the table of messages that a text names.
+fn indexes_in(text: &str) -> BTreeSet<String> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let indexes = words.filter(|word| word.ends_with("_idx") || word.ends_with("_pkey"));
+    indexes.filter(|word| word.starts_with("message_")).map(str::to_owned).collect()
+}
+
+/// A burst into a small table: there are no statistics, or none that know of the claim that holds it all. Marks that
+/// walked the table for each outcome would take the square of their number: 20 s for 10,000, over the time-out.
+#[tokio::test]
+async fn the_marks_of_a_burst_are_found_by_their_ids() {
+    let db = Database::fresh().await;
+    db.run("ALTER TABLE outbox.message SET (autovacuum_enabled = off)").await;
+    db.insert(1_000, "'orders'", "NULL").await;
+    assert_eq!(claim(&db.store(), &[quota("orders", 1_000)]).await.len(), 1_000);
+    let ids = "SELECT quote_literal(array_agg(id ORDER BY id)) FROM outbox.message";
+    let ids: String = db.value(ids).await;
+    let each = |value: &str| format!("array_fill({value}, ARRAY[1000])");
+    let text = each("'x'::text");
+    let session = db.connect().await;
+    for (name, columns) in [
+        ("mark_dispatched", vec![text.clone()]),
+        ("mark_retry", vec![each("1::bigint"), each("true"), text.clone(), text.clone()]),
+        ("mark_dead", vec![text.clone(), text.clone(), text]),
+        ("release", vec![]),
+    ] {
+        let arguments = [vec![TOKEN.to_owned(), ids.clone()], columns].concat().join(", ");
+        statement::prepare(&session, name).await;
+        session.batch_execute(queries::BEGIN_GUARDED).await.unwrap();
+        let plan = statement::explain(&session, "COSTS OFF", name, &arguments).await;
+        session.batch_execute("COMMIT").await.unwrap();
+        assert!(!walks_the_primary_key(&plan), "{name}:\n{plan}");
+    }
 }
 
 /// What a message costs in WAL: the figures of docs/adr/0003, each with a tenth for what varies.
 #[tokio::test]
 async fn a_message_costs_no_more_wal_than_the_layout_was_chosen_for() {
     let db = Database::fresh().await;
+    // The cheapest of some rounds: somebody else's snapshot can keep a page from being pruned, which adds to one.
+    let mut cheapest = [u64::MAX; 3];
+    for _ in 0..5 {
+        for (cheapest, bytes) in cheapest.iter_mut().zip(wal_of_a_message(&db).await) {
+            *cheapest = bytes.min(*cheapest);
+        }
+    }
+    let allowed = [683, 181, 349].map(|bytes| bytes + bytes / 10);
+    assert!(cheapest.iter().zip(allowed).all(|(&bytes, most)| bytes <= most), "{cheapest:?}");
+}
+
+/// What an insert, a claim and a mark of one message write to the WAL, on average of 500.
+async fn wal_of_a_message(db: &Database) -> [u64; 3] {
+    db.run("TRUNCATE outbox.message").await;
     let insert = "EXPLAIN (ANALYZE, WAL)
         INSERT INTO outbox.message (destination, message_type, payload)
         SELECT 'orders', 'order.placed.v1', repeat('x', 288) FROM generate_series(1, 500)";
-    let inserted = wal_bytes(&db.client.query(insert, &[]).await.unwrap()) / 500;
+    let rows = db.client.query(insert, &[]).await.unwrap();
+    let plan: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+    let inserted = wal_bytes(&plan.join("\n"));
 
-    let token = "'6f1c9f0e-0b1f-4c55-9d59-0f6d1a2b3c4d'";
-    let arguments =
-        format!("(ARRAY['orders'], ARRAY[500], {token}, 'relay/1f3a9c2e', 120000, 0, 1)");
-    let claimed = wal_bytes(&explain(&db, "claim", &arguments, "(ANALYZE, WAL)").await) / 500;
+    let arguments = format!("ARRAY['orders'], ARRAY[500], {TOKEN}, 'relay/1f3a9c2e', 120000, 0, 1");
+    let claimed = wal_of(db, "claim", &arguments).await;
     assert_eq!(db.count("claimed").await, 500);
 
     let literals = "SELECT quote_literal(array_agg(id ORDER BY id)) || ', ' ||
                            quote_literal(array_agg(gen_random_uuid())) FROM outbox.message";
-    let arguments = format!("({token}, {})", db.value::<String>(literals).await);
-    let marked =
-        wal_bytes(&explain(&db, "mark_dispatched", &arguments, "(ANALYZE, WAL)").await) / 500;
+    let arguments = format!("{TOKEN}, {}", db.value::<String>(literals).await);
+    let marked = wal_of(db, "mark_dispatched", &arguments).await;
     assert_eq!(db.count("dispatched").await, 500);
+    [inserted, claimed, marked].map(|bytes| bytes / 500)
+}
 
-    let per_message = [inserted, claimed, marked];
-    let allowed = [683, 181, 349].map(|bytes| bytes + bytes / 10);
-    assert!(per_message.iter().zip(allowed).all(|(&bytes, most)| bytes <= most), "{per_message:?}");
+/// What a statement writes to the WAL when it is run as the store does.
+async fn wal_of(db: &Database, name: &str, arguments: &str) -> u64 {
+    let session = db.connect().await;
+    statement::prepare(&session, name).await;
+    session.batch_execute(queries::BEGIN_GUARDED).await.unwrap();
+    let plan = statement::explain(&session, "ANALYZE, WAL", name, arguments).await;
+    session.batch_execute("COMMIT").await.unwrap();
+    wal_bytes(&plan)
 }
 
 /// The bytes of the top node, which include those below it.
-fn wal_bytes(explained: &[tokio_postgres::Row]) -> u64 {
-    let lines = explained.iter().map(|row| row.get::<_, String>(0));
-    let wal = lines.filter_map(|line| line.split("bytes=").nth(1).map(str::to_owned));
-    wal.map(|bytes| bytes.trim().parse::<u64>().unwrap()).max().unwrap()
+fn wal_bytes(plan: &str) -> u64 {
+    let bytes = plan.lines().filter_map(|line| line.split("bytes=").nth(1));
+    bytes.map(|bytes| bytes.trim().parse().unwrap()).max().unwrap()
 }

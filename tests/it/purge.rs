@@ -6,10 +6,9 @@ use outbox_tests::Database;
 
 const WEEK: Duration = Duration::from_hours(168);
 
-/// Case R15.
-#[tokio::test]
-async fn purge_deletes_dispatched_messages_past_retention_and_nothing_else() {
-    let db = Database::fresh().await;
+/// Five old messages: pending, claimed, dead, and dispatched a little longer and a little shorter ago than a purge
+/// keeps them. Returns the ids of those that it must keep.
+pub(crate) async fn one_to_purge_and_four_to_keep(db: &Database) -> [i64; 4] {
     let ids = db.pending(5).await;
     db.run("UPDATE outbox.message SET created_at = now() - interval '100 days'").await;
     for (id, set) in [
@@ -20,11 +19,23 @@ async fn purge_deletes_dispatched_messages_past_retention_and_nothing_else() {
     ] {
         db.run(&format!("UPDATE outbox.message SET {set} WHERE id = {id}")).await;
     }
+    [ids[0], ids[1], ids[2], ids[4]]
+}
+
+/// The ids of the messages that are there.
+pub(crate) async fn left(db: &Database) -> Vec<i64> {
+    db.value("SELECT array_agg(id ORDER BY id) FROM outbox.message").await
+}
+
+/// Case R15.
+#[tokio::test]
+async fn purge_deletes_dispatched_messages_past_retention_and_nothing_else() {
+    let db = Database::fresh().await;
+    let kept = one_to_purge_and_four_to_keep(&db).await;
     let store = db.store();
     assert_eq!(store.purge(WEEK, 100).await.unwrap(), 1);
     assert_eq!(store.purge(WEEK, 100).await.unwrap(), 0);
-    let left: Vec<i64> = db.value("SELECT array_agg(id ORDER BY id) FROM outbox.message").await;
-    assert_eq!(left, [ids[0], ids[1], ids[2], ids[4]]);
+    assert_eq!(left(&db).await, kept);
 }
 
 #[tokio::test]
@@ -33,8 +44,7 @@ async fn a_batch_is_bounded_and_the_oldest_go_first() {
     let ids = db.pending(10).await;
     db.run("UPDATE outbox.message SET dispatched_at = now() - interval '30 days' - id * interval '1 second'").await;
     assert_eq!(db.store().purge(WEEK, 4).await.unwrap(), 4);
-    let left: Vec<i64> = db.value("SELECT array_agg(id ORDER BY id) FROM outbox.message").await;
-    assert_eq!(left, ids[..6], "the highest ids were dispatched first");
+    assert_eq!(left(&db).await, ids[..6], "the highest ids were dispatched first");
 }
 
 #[tokio::test]

@@ -2,19 +2,23 @@
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
 
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod};
 use outbox::NewMessage;
 use outbox_store::{Schema, Store};
 use tokio_postgres::{Client, Config, NoTls};
 
+use crate::eventually;
 use crate::local;
+use crate::teardown;
 
 /// A fresh database with an empty outbox, dropped at the end.
 pub struct Database {
     name: String,
     server: Config,
+    /// Roles belong to the cluster, and would outlive the database.
+    logins: Mutex<Vec<String>>,
     /// A superuser's connection to it, for arranging and looking.
     pub client: Client,
 }
@@ -46,7 +50,7 @@ impl Database {
             .await
             .unwrap();
         let client = connect(server.clone().dbname(&name)).await;
-        Self { name, server, client }
+        Self { name, server, logins: Mutex::default(), client }
     }
 
     /// Its URL, as the programs take it.
@@ -61,6 +65,7 @@ impl Database {
         let login = format!("login_{}", uuid::Uuid::new_v4().simple());
         let sql = format!("CREATE ROLE {login} LOGIN PASSWORD 'secret' IN ROLE {role}");
         self.client.batch_execute(&sql).await.unwrap();
+        self.logins.lock().unwrap_or_else(PoisonError::into_inner).push(login.clone());
         let mut url = url::Url::parse(&self.url()).unwrap();
         url.set_username(&login).unwrap();
         url.set_password(Some("secret")).unwrap();
@@ -84,14 +89,19 @@ impl Database {
         self.store_in(Schema::default())
     }
 
+    /// A store on a single connection.
+    pub fn store_on_one_connection(&self) -> Store {
+        Store::new(pool(self.config(), 1), Schema::default())
+    }
+
     /// A store for an outbox in another schema.
     pub fn store_in(&self, schema: Schema) -> Store {
-        Store::new(pool(self.config()), schema)
+        Store::new(pool(self.config(), 2), schema)
     }
 
     /// A store that signs in as that URL says.
     pub fn store_as(&self, url: &str) -> Store {
-        Store::new(pool(url.parse().unwrap()), Schema::default())
+        Store::new(pool(url.parse().unwrap(), 2), Schema::default())
     }
 
     /// Enqueues messages, each in a transaction of its own, and returns their ids.
@@ -156,6 +166,30 @@ impl Database {
         self.run(sql).await;
     }
 
+    /// Lets the server refuse to write rows that meet the condition, which is one of SQL over `NEW`, with that SQLSTATE.
+    pub async fn refuse(&self, condition: &str, state: &str) {
+        self.run(&format!(
+            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+                 $$ BEGIN RAISE 'refused' USING ERRCODE = '{state}'; END $$;
+             CREATE TRIGGER refuse BEFORE UPDATE ON outbox.message
+                 FOR EACH ROW WHEN ({condition}) EXECUTE FUNCTION refuse()"
+        ))
+        .await;
+    }
+
+    /// Lets it write them again.
+    pub async fn refuse_nothing(&self) {
+        self.run("DROP FUNCTION refuse CASCADE").await;
+    }
+
+    /// Waits until so many sessions wait for a lock.
+    pub async fn lock_waits(&self, n: i64) {
+        let waiting = "SELECT count(*) FROM pg_stat_activity
+                       WHERE datname = current_database() AND wait_event_type = 'Lock'";
+        let ask = async || (self.value::<i64>(waiting).await == n).then_some(());
+        eventually(&format!("{n} sessions that wait for a lock"), ask).await;
+    }
+
     /// Makes every waiting message due, as if its time had come.
     pub async fn everything_is_due(&self) {
         self.run("UPDATE outbox.message SET available_at = now() WHERE available_at > now()").await;
@@ -163,19 +197,18 @@ impl Database {
 }
 
 impl Drop for Database {
-    /// Drops the database, also after a failed test. A test's runtime can't be waited on from within, hence the thread.
+    /// Drops the database, and then the roles that have signed in to it.
     fn drop(&mut self) {
-        let (server, sql) =
-            (self.server.clone(), format!("DROP DATABASE {} WITH (FORCE)", self.name));
-        let dropping = std::thread::spawn(move || {
-            let runtime =
-                tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            runtime.block_on(async {
-                let dropped = async { connect(&server).await.batch_execute(&sql).await };
-                let _ = tokio::time::timeout(Duration::from_secs(10), dropped).await;
-            });
+        let (server, name) = (self.server.clone(), self.name.clone());
+        let logins =
+            std::mem::take(&mut *self.logins.lock().unwrap_or_else(PoisonError::into_inner));
+        teardown::wait_for(async move {
+            let client = connect(&server).await;
+            let _ = client.batch_execute(&format!("DROP DATABASE {name} WITH (FORCE)")).await;
+            for login in logins {
+                let _ = client.batch_execute(&format!("DROP ROLE IF EXISTS {login}")).await;
+            }
         });
-        let _ = dropping.join();
     }
 }
 
@@ -205,10 +238,10 @@ async fn template(server: &Config) -> String {
     name
 }
 
-fn pool(config: Config) -> Pool {
+fn pool(config: Config, n_connections: usize) -> Pool {
     let recycling_method = RecyclingMethod::Verified;
     let manager = Manager::from_config(config, NoTls, ManagerConfig { recycling_method });
-    Pool::builder(manager).max_size(2).build().unwrap()
+    Pool::builder(manager).max_size(n_connections).build().unwrap()
 }
 
 async fn connect(config: &Config) -> Client {

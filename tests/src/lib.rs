@@ -13,9 +13,11 @@ mod program;
 mod queue;
 mod relay;
 mod runtime;
+mod teardown;
 
 pub use database::Database;
 pub use eventually::eventually;
+pub use local::postgres_bin;
 pub use program::{Ended, Process, program};
 pub use queue::{Queue, Received, Topic};
 pub use relay::{destinations, queue_at, relay};

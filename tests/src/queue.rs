@@ -12,8 +12,9 @@ use aws_sdk_sqs::types::{
 use uuid::Uuid;
 
 use crate::local;
+use crate::teardown;
 
-/// An SQS queue with a random name.
+/// An SQS queue with a random name, deleted when dropped.
 pub struct Queue {
     client: Client,
     url: String,
@@ -125,7 +126,17 @@ impl Queue {
     }
 }
 
-/// An SNS topic with a random name.
+impl Drop for Queue {
+    fn drop(&mut self) {
+        let url = self.url.clone();
+        teardown::wait_for(async move {
+            // A client of its own: the connections of the other belong to the test's runtime.
+            let _ = Client::new(&Self::sdk_config()).delete_queue().queue_url(url).send().await;
+        });
+    }
+}
+
+/// An SNS topic with a random name, deleted when dropped with its subscriptions.
 pub struct Topic {
     client: aws_sdk_sns::Client,
     arn: String,
@@ -162,6 +173,16 @@ impl Topic {
         let subscribe = self.client.subscribe().topic_arn(&self.arn).protocol("sqs");
         let subscribe = subscribe.endpoint(queue.arn().await);
         subscribe.attributes("RawMessageDelivery", "true").send().await.unwrap();
+    }
+}
+
+impl Drop for Topic {
+    fn drop(&mut self) {
+        let arn = self.arn.clone();
+        teardown::wait_for(async move {
+            let client = aws_sdk_sns::Client::new(&Queue::sdk_config());
+            let _ = client.delete_topic().topic_arn(arn).send().await;
+        });
     }
 }
 

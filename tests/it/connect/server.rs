@@ -1,15 +1,15 @@
 //! A Postgres server of a test's own that speaks TLS, and an authority that signs its certificate.
 
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use outbox_tests::eventually;
+use outbox_tests::{eventually, postgres_bin};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, SignatureAlgorithm};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpListener;
 use tokio::process::{Child, Command};
+use tokio_postgres::error::SqlState;
 use tokio_postgres::{Config, NoTls};
 
 use super::PASSWORD;
@@ -57,7 +57,8 @@ pub(super) struct Server {
 impl Server {
     /// A server that offers TLS with that certificate, and keeps the authority's own beside its data.
     pub(super) async fn start(authority: &Authority, certificate: &Certificate) -> Self {
-        let directory = output("mktemp", &["-d", "/tmp/outbox-tls.XXXXXX"]).await;
+        let template = std::env::temp_dir().join("outbox-tls.XXXXXX");
+        let directory = output("mktemp", &["-d", template.to_str().unwrap()]).await;
         let directory = PathBuf::from(directory.trim());
         let in_it = |name: &str| directory.join(name).to_str().unwrap().to_owned();
         write(&in_it("password"), PASSWORD).await;
@@ -68,13 +69,13 @@ impl Server {
         let initdb = program("initdb");
         let how = ["-D", &data, "-U", "postgres", "-A", "scram-sha-256", &password, "--no-sync"];
         output(&initdb, &how).await;
-        // Whoever comes by TCP and without TLS is turned away; the socket is for asking whether it runs.
-        let who = "local all all trust\nhostssl all all all scram-sha-256\n";
+        // Whoever comes without TLS is turned away.
+        let who = "hostssl all all all scram-sha-256\n";
         write(&in_it("data/pg_hba.conf"), who).await;
 
         let port = free_port().await;
         let mut command = as_server(&program("postgres"));
-        command.args(["-D", &data, "-p", &port.to_string(), "-k", &in_it("")]);
+        command.args(["-D", &data, "-p", &port.to_string(), "-k", ""]);
         for setting in [
             "listen_addresses=127.0.0.1".to_owned(),
             "fsync=off".to_owned(),
@@ -86,10 +87,14 @@ impl Server {
         }
         let process = command.stderr(Stdio::null()).kill_on_drop(true).spawn().unwrap();
         let server = Self { directory, port, process };
-        let mut socket = Config::new();
-        socket.host_path(&server.directory).port(port).user("postgres");
-        eventually("a server with TLS", || async { socket.connect(NoTls).await.ok().map(drop) })
-            .await;
+        // Being turned away is an answer, too.
+        let mut without_tls = Config::new();
+        without_tls.host("127.0.0.1").port(port).user("postgres");
+        let turned_away = async || {
+            let error = without_tls.connect(NoTls).await.err()?;
+            (error.code() == Some(&SqlState::INVALID_AUTHORIZATION_SPECIFICATION)).then_some(())
+        };
+        eventually("a server with TLS", turned_away).await;
         server
     }
 
@@ -119,14 +124,16 @@ impl Drop for Server {
     }
 }
 
-/// Postgres refuses to run as root; it is run as nobody then.
+/// Postgres refuses to run as root; it is run as nobody then, as the local stack's own server.
 fn as_server(program: &str) -> Command {
-    if std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() != 0) {
+    if !rustix::process::geteuid().is_root() {
         return Command::new(program);
     }
+    let group = std::process::Command::new("id").args(["-gn", "nobody"]).output().unwrap();
+    let group = String::from_utf8(group.stdout).unwrap();
     let mut command = Command::new("setpriv");
-    command.args(["--reuid=nobody", "--regid=nogroup", "--clear-groups", program]);
-    command.current_dir("/tmp");
+    command.args(["--reuid=nobody", &format!("--regid={}", group.trim()), "--clear-groups"]);
+    command.arg(program).env("HOME", "/").current_dir("/");
     command
 }
 
@@ -145,15 +152,8 @@ async fn write(path: &str, text: &str) {
     assert!(process.wait().await.unwrap().success());
 }
 
-/// Debian keeps the server's programs off the PATH.
 fn program(name: &str) -> String {
-    let on_path = std::env::var("PATH").unwrap_or_default();
-    let on_path = on_path.split(':').map(PathBuf::from);
-    let of_debian = (14..=18).rev().map(|major| format!("/usr/lib/postgresql/{major}/bin").into());
-    let path =
-        on_path.chain(of_debian).map(|folder: PathBuf| folder.join(name)).find(|p| p.exists());
-    let path = path.unwrap_or_else(|| panic!("no {name} here: install the Postgres server"));
-    Path::to_str(&path).unwrap().to_owned()
+    postgres_bin().join(name).to_str().unwrap().to_owned()
 }
 
 async fn free_port() -> u16 {

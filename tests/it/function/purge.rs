@@ -6,21 +6,13 @@ use outbox_tests::{Database, Function, program};
 use serde_json::{Value, json};
 
 use super::MINUTE;
+use crate::purge::{left, one_to_purge_and_four_to_keep};
 
 /// Case R15.
 #[tokio::test]
 async fn the_purge_function_deletes_dispatched_messages_past_retention_and_nothing_else() {
     let db = Database::fresh().await;
-    let ids = db.pending(5).await;
-    db.run("UPDATE outbox.message SET created_at = now() - interval '100 days'").await;
-    for (id, set) in [
-        (ids[1], "locked_until = now() + interval '1 minute', claim_token = gen_random_uuid()"),
-        (ids[2], "dead_at = now() - interval '100 days', dead_reason = 'refused'"),
-        (ids[3], "dispatched_at = now() - interval '8 days'"),
-        (ids[4], "dispatched_at = now() - interval '1 hour'"),
-    ] {
-        db.run(&format!("UPDATE outbox.message SET {set} WHERE id = {id}")).await;
-    }
+    let kept = one_to_purge_and_four_to_keep(&db).await;
     let mut command = program("purge");
     command.env("OUTBOX_DATABASE_URL", db.url_as("outbox_admin").await);
     let purge = Function::start(command).await;
@@ -30,20 +22,22 @@ async fn the_purge_function_deletes_dispatched_messages_past_retention_and_nothi
         let expected = json!({ "purged": purged, "drained": true, "duration_ms": duration_ms });
         assert_eq!(report, expected);
     }
-    let left: Vec<i64> = db.value("SELECT array_agg(id ORDER BY id) FROM outbox.message").await;
-    assert_eq!(left, [ids[0], ids[1], ids[2], ids[4]]);
+    assert_eq!(left(&db).await, kept);
 }
 
 /// Case R17: within the margin before its deadline it still does one batch, so that it gets on in any case.
 #[tokio::test]
 async fn the_purge_function_stops_by_its_deadline_and_the_next_invocation_goes_on() {
     let db = Database::fresh().await;
+    let mut command = program("purge");
+    command
+        .env("OUTBOX_DATABASE_URL", db.url())
+        .env("OUTBOX_PURGE_BATCH_SIZE", "4")
+        .env("OUTBOX_DEADLINE_MARGIN_MS", "20000");
+    let purge = Function::start(command).await;
     db.pending(10).await;
     db.run("UPDATE outbox.message SET dispatched_at = now() - interval '30 days'").await;
-    let mut command = program("purge");
-    command.env("OUTBOX_DATABASE_URL", db.url()).env("OUTBOX_PURGE_BATCH_SIZE", "4");
-    let purge = Function::start(command).await;
-    let hurried = purge.invoke(&json!({}), Duration::from_millis(2_900)).await.unwrap();
+    let hurried = purge.invoke(&json!({}), Duration::from_secs(15)).await.unwrap();
     assert_eq!((&hurried["purged"], &hurried["drained"]), (&json!(4), &json!(false)));
     let report = purge.invoke(&json!({}), MINUTE).await.unwrap();
     assert_eq!((&report["purged"], &report["drained"]), (&json!(6), &json!(true)));

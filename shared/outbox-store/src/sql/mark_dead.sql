@@ -6,7 +6,7 @@
 --   $4 text[]   error code of each
 --   $5 text[]   error text of each, bounded by the caller
 -- Returns the ids that carry this claim's mark now, those of an earlier try of the same mark included.
--- Uses message_pkey.
+-- Uses message_pkey; why the guard stands in a CASE: see mark_dispatched.sql.
 WITH outcome AS MATERIALIZED (
     SELECT id, reason, error_code, error
     FROM unnest($2::bigint[], $3::text[], $4::text[], $5::text[]) AS outcome (id, reason, error_code, error)
@@ -20,8 +20,7 @@ marked AS (
         last_error = outcome.error
     FROM outcome
     WHERE m.id = outcome.id
-      AND m.claim_token = $1
-      AND m.dispatched_at IS NULL
+      AND CASE WHEN m.claim_token = $1 THEN m.dispatched_at IS NULL END
     RETURNING m.id
 )
 SELECT id FROM marked

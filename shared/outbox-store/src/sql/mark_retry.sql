@@ -7,7 +7,7 @@
 --   $5 text[]    error code of each
 --   $6 text[]    error text of each, bounded by the caller
 -- Returns the ids that carry this claim's mark now, those of an earlier try of the same mark included.
--- Uses message_pkey.
+-- Uses message_pkey; why the guard stands in a CASE: see mark_dispatched.sql.
 WITH outcome AS MATERIALIZED (
     SELECT id, delay_ms, gives_attempt_back, error_code, error
     FROM unnest($2::bigint[], $3::bigint[], $4::boolean[], $5::text[], $6::text[])
@@ -24,8 +24,7 @@ marked AS (
         last_error = outcome.error
     FROM outcome
     WHERE m.id = outcome.id
-      AND m.claim_token = $1
-      AND m.locked_until IS NOT NULL
+      AND CASE WHEN m.claim_token = $1 THEN m.locked_until IS NOT NULL END
     RETURNING m.id
 )
 SELECT id FROM marked
@@ -33,5 +32,4 @@ UNION ALL
 SELECT m.id
 FROM outcome
 JOIN outbox.message AS m ON m.id = outcome.id
-WHERE m.claim_token = $1
-  AND m.locked_until IS NULL
+WHERE CASE WHEN m.claim_token = $1 THEN m.locked_until IS NULL END

@@ -3,7 +3,7 @@
 --   $1 uuid     claim token
 --   $2 bigint[] ids, ascending
 -- Returns the ids that this claim holds no longer by its own will, those of an earlier try included.
--- Uses message_pkey.
+-- Uses message_pkey; why the guard stands in a CASE: see mark_dispatched.sql.
 WITH unsent AS MATERIALIZED (
     SELECT id FROM unnest($2::bigint[]) AS unsent (id)
 ),
@@ -13,8 +13,7 @@ marked AS (
         locked_until = NULL
     FROM unsent
     WHERE m.id = unsent.id
-      AND m.claim_token = $1
-      AND m.locked_until IS NOT NULL
+      AND CASE WHEN m.claim_token = $1 THEN m.locked_until IS NOT NULL END
     RETURNING m.id
 )
 SELECT id FROM marked
@@ -22,5 +21,4 @@ UNION ALL
 SELECT m.id
 FROM unsent
 JOIN outbox.message AS m ON m.id = unsent.id
-WHERE m.claim_token = $1
-  AND m.locked_until IS NULL
+WHERE CASE WHEN m.claim_token = $1 THEN m.locked_until IS NULL END

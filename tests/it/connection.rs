@@ -1,0 +1,81 @@
+//! The store and its connections: a transaction is written whole or not at all, and a future that is dropped leaves no
+//! connection behind that can't be used.
+
+use std::time::Duration;
+
+use outbox::{DeadReason, Mark};
+use outbox_store::Marks;
+use outbox_tests::Database;
+
+use crate::claim::{claim, ids, quota};
+
+const LEASE: Duration = Duration::from_mins(1);
+
+/// Everything that the rows say.
+async fn rows(db: &Database) -> Vec<String> {
+    db.value("SELECT array_agg(m::text ORDER BY id) FROM outbox.message AS m").await
+}
+
+/// The statements of a mark are sent at once; here one between the others fails.
+#[tokio::test]
+async fn a_mark_of_which_one_statement_fails_writes_nothing() {
+    let db = Database::fresh().await;
+    let store = db.store_on_one_connection();
+    db.pending(4).await;
+    let claimed = store.claim(&[quota("orders", 4)], 0..=i32::MAX, LEASE, "test").await.unwrap();
+    let (code, detail) = ("code".to_owned(), "detail".to_owned());
+    let all = [
+        Mark::Dispatched { broker_message_id: "broker-1".to_owned() },
+        Mark::Retry {
+            delay: Duration::from_mins(1),
+            gives_attempt_back: false,
+            code: code.clone(),
+            detail: detail.clone(),
+        },
+        Mark::Dead { reason: DeadReason::Refused, code, detail },
+        Mark::Released,
+    ];
+    let mut marks = Marks::default();
+    marks.extend(ids(&claimed.messages).into_iter().zip(all));
+
+    let before = rows(&db).await;
+    db.refuse("NEW.dead_at IS NOT NULL", "42501").await;
+    let error = store.mark(claimed.token, &marks).await.unwrap_err();
+    assert_eq!(error.code(), "42501", "the first error, not what it led to");
+    assert_eq!(rows(&db).await, before);
+
+    db.refuse_nothing().await;
+    let tally = store.mark(claimed.token, &marks).await.unwrap();
+    assert_eq!((tally.dispatched, tally.retried, tally.dead, tally.released), (1, 1, 1, 1));
+}
+
+/// The claim waits for a lock when its future is dropped. The server carries it out all the same: its messages wait for
+/// their lease. The next claim comes on the same connection, behind it.
+#[tokio::test]
+async fn a_claim_that_is_dropped_leaves_a_lease_and_a_connection_that_works() {
+    let db = Database::fresh().await;
+    let store = db.store_on_one_connection();
+    let pending = db.pending(5).await;
+    let sessions = "SELECT array_agg(pid) FROM pg_stat_activity
+                    WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    claim(&store, &[]).await;
+    let first: Vec<i32> = db.value(sessions).await;
+    let mut other = db.connect().await;
+    let lock = other.transaction().await.unwrap();
+    lock.batch_execute("LOCK TABLE outbox.message").await.unwrap();
+    let quotas = [quota("orders", 3)];
+    tokio::select! {
+        claimed = store.claim(&quotas, 0..=i32::MAX, LEASE, "test") => panic!("claimed behind a lock: {claimed:?}"),
+        () = db.lock_waits(1) => {}
+    }
+    lock.rollback().await.unwrap();
+    drop(other);
+
+    assert_eq!(ids(&claim(&store, &[quota("orders", 9)]).await), pending[3..]);
+    assert_eq!(db.count("claimed").await, 5);
+    let open = "SELECT count(*) FROM pg_stat_activity
+                WHERE datname = current_database() AND state LIKE 'idle in transaction%'";
+    assert_eq!(db.value::<i64>(open).await, 0);
+    let last: Vec<i32> = db.value(sessions).await;
+    assert!(last.contains(&first[0]), "{first:?}, then {last:?}");
+}
