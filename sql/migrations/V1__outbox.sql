@@ -361,7 +361,7 @@ GRANT EXECUTE ON FUNCTION outbox.enqueue TO outbox_producer;
 GRANT EXECUTE ON FUNCTION outbox.receive TO outbox_producer;
 
 -- The relay: claim and mark. It can't insert, delete, or change what is sent.
-GRANT SELECT ON outbox.message, outbox.destination TO outbox_relay;
+GRANT SELECT ON outbox.message, outbox.destination, outbox.backlog TO outbox_relay;
 GRANT UPDATE (available_at, first_failed_at, dead_at, dispatched_at, locked_until, claim_token, attempts,
               lost_claims, claimed_by, broker_message_id, dead_reason, last_error_code, last_error)
     ON outbox.message TO outbox_relay;

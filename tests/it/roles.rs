@@ -53,6 +53,7 @@ async fn a_relay_claims_and_marks_and_changes_nothing_that_is_sent() {
     let store = db.store_as(&db.url_as("outbox_relay").await);
     store.check_version().await.unwrap();
     assert_eq!(store.due().await.unwrap().len(), 1);
+    assert_eq!(store.backlog().await.unwrap().len(), 1, "as `outbox relay --until-drained` asks");
     let quotas = [crate::claim::quota("orders", 9)];
     let claim = store
         .claim(&quotas, 0..=i32::MAX, std::time::Duration::from_mins(1), "test")

@@ -87,7 +87,8 @@ fn source(reader: &mut Reader) -> Source {
     } else if reader.text(&table::PLAIN_DATABASE_URL).is_some() {
         from_url(reader, &table::PLAIN_DATABASE_URL)
     } else {
-        let problem = "is not set, nor are OUTBOX_DATABASE_HOST, _NAME, _USER and _PASSWORD";
+        let problem =
+            "is not set, nor are DATABASE_URL, or OUTBOX_DATABASE_HOST, _NAME, _USER and _PASSWORD";
         reader.refuse(&table::DATABASE_URL, problem);
         Source::default()
     }

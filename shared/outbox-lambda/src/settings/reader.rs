@@ -115,14 +115,24 @@ impl Reader {
 
     /// Notes what is wrong with the value of a setting, or with its absence.
     pub(super) fn refuse(&mut self, setting: &Setting, problem: &str) {
+        self.refuse_within(setting, problem, &setting.range(), setting.example);
+    }
+
+    /// The same for a value that other settings leave less room for.
+    pub(super) fn refuse_within(
+        &mut self,
+        setting: &Setting,
+        problem: &str,
+        range: &str,
+        example: &str,
+    ) {
         let value = match (self.text(setting), setting.default) {
             (Some(value), _) if may_be_shown(setting, value) => format!("{value:?} "),
             (Some(_), _) => "the value (not shown) ".to_owned(),
             (None, WhenUnset::Value(value)) => format!("the default {value} "),
             (None, WhenUnset::Described(_)) => String::new(),
         };
-        let Setting { name, example, .. } = setting;
-        let range = setting.range();
+        let name = setting.name;
         self.problems.push(format!(
             "{name}: {value}{problem}; allowed: {range}; for example {name}={example}"
         ));

@@ -100,13 +100,17 @@ fn check_timeout(reader: &mut Reader, policy: &RunPolicy, timeout: u32) {
         let problem = format!(
             "is shorter than a run may last ({name}, {timeout}), and messages would go out twice"
         );
-        reader.refuse(&table::LEASE, &problem);
+        let (range, example) =
+            (format!("{} to 3600 seconds", timeout.max(10)), timeout.max(10).to_string());
+        reader.refuse_within(&table::LEASE, &problem, &range, &example);
     }
     // Nothing is claimed within the margin, so a run that is all margin would send nothing at all.
     if policy.deadline_margin >= run {
         let problem = format!(
             "is not less than a run may last ({name}, {timeout}), and nothing would be sent"
         );
-        reader.refuse(&table::DEADLINE_MARGIN, &problem);
+        let (range, example) =
+            (format!("500 to {} milliseconds", timeout * 1_000 - 1), (timeout * 500).to_string());
+        reader.refuse_within(&table::DEADLINE_MARGIN, &problem, &range, &example);
     }
 }

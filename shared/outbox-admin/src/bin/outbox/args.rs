@@ -8,7 +8,7 @@ use clap::{Parser, Subcommand, ValueEnum, value_parser};
 
 /// The transactional outbox: what waits, what is dead, and what to do about it
 #[derive(Debug, Parser)]
-#[command(version, after_help = SETTINGS_AND_EXIT_CODES)]
+#[command(name = "outbox", version, after_help = SETTINGS_AND_EXIT_CODES)]
 pub(crate) struct Args {
     /// Form of the answer
     #[arg(long, global = true, value_enum, default_value_t = Form::Table)]
