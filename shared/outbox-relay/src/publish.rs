@@ -4,20 +4,40 @@ use std::time::Instant;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use outbox::{Failure, FailureClass, Mark, Message, Outcome, RunPolicy, Scope, decide};
+use outbox::{ClaimToken, Failure, FailureClass, Mark, Message, Outcome, RunPolicy, Scope, decide};
 use outbox_publish::Publish;
-use outbox_store::Marks;
+use outbox_store::{Marks, Tally};
 use tokio_util::sync::CancellationToken;
 
 use crate::cutoff::Cutoff;
+use crate::error::Error;
 use crate::health::Health;
 use crate::lanes::{Lanes, Request, log_dead};
 use crate::relay::Relay;
+use crate::suspects::must_be_alone;
 
 impl<P: Publish> Relay<P> {
+    /// Sends and marks what was claimed.
+    pub(crate) async fn publish_and_mark(
+        &self,
+        token: ClaimToken,
+        messages: Vec<Message>,
+        cutoff: Cutoff,
+        stop: &CancellationToken,
+        health: &mut Health,
+    ) -> Result<Tally, Error> {
+        if let [suspect] = &messages[..]
+            && must_be_alone(suspect)
+        {
+            self.isolate(token, suspect.id, cutoff.mark).await?;
+        }
+        let marks = self.publish(messages, cutoff, stop, health).await;
+        self.mark(token, marks, cutoff.mark).await
+    }
+
     /// Sends the messages and returns a mark for every one of them: released, for those that were not sent before the
     /// cut-off or before `stop`.
-    pub(crate) async fn publish(
+    async fn publish(
         &self,
         messages: Vec<Message>,
         cutoff: Cutoff,

@@ -2,9 +2,9 @@
 
 use std::time::Instant;
 
-use outbox::{ClaimToken, Destinations, Message, RunPolicy};
+use outbox::{Destinations, RunPolicy};
 use outbox_publish::Publish;
-use outbox_store::{Claim, Store, Tally};
+use outbox_store::{Claim, Store};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
@@ -13,7 +13,7 @@ use crate::cutoff::{Cutoff, before, within};
 use crate::error::Error;
 use crate::health::Health;
 use crate::report::RunReport;
-use crate::suspects::{Lookout, must_be_alone};
+use crate::suspects::Lookout;
 
 /// The engine: built once, run many times. Several may run at once, in one process or in many.
 pub struct Relay<P> {
@@ -94,7 +94,7 @@ impl<P: Publish> Relay<P> {
     }
 
     async fn drain_and_linger(&self, run: &mut Run<'_>, until: Instant) -> Result<(), Error> {
-        if run.is_over() {
+        if run.start_until.is_some_and(|until| Instant::now() >= until) {
             let margin_ms = self.policy.deadline_margin.as_millis();
             tracing::warn!(%margin_ms, "no time to send before the margin of the deadline");
             return Ok(());
@@ -164,26 +164,6 @@ impl<P: Publish> Relay<P> {
                 Err(error)
             }
         }
-    }
-}
-
-impl<P: Publish> Relay<P> {
-    /// Sends and marks what was claimed.
-    async fn publish_and_mark(
-        &self,
-        token: ClaimToken,
-        messages: Vec<Message>,
-        cutoff: Cutoff,
-        stop: &CancellationToken,
-        health: &mut Health,
-    ) -> Result<Tally, Error> {
-        if let [suspect] = &messages[..]
-            && must_be_alone(suspect)
-        {
-            self.isolate(token, suspect.id, cutoff.mark).await?;
-        }
-        let marks = self.publish(messages, cutoff, stop, health).await;
-        self.mark(token, marks, cutoff.mark).await
     }
 }
 
