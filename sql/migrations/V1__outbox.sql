@@ -157,9 +157,9 @@ COMMENT ON COLUMN outbox.audit.id IS 'Order of the deeds.';
 COMMENT ON COLUMN outbox.audit.acted_at IS 'When.';
 COMMENT ON COLUMN outbox.audit.actor IS 'Who, as the program was told.';
 COMMENT ON COLUMN outbox.audit.db_user IS 'Who, as the database knows.';
-COMMENT ON COLUMN outbox.audit.action IS 'What: redrive.';
+COMMENT ON COLUMN outbox.audit.action IS 'What: redrive, pause or resume.';
 COMMENT ON COLUMN outbox.audit.selection IS 'Which messages or destination, as asked for.';
-COMMENT ON COLUMN outbox.audit.n_messages IS 'How many messages it changed.';
+COMMENT ON COLUMN outbox.audit.n_messages IS 'How many messages it changed; 0 for a pause or a resume.';
 COMMENT ON COLUMN outbox.audit.reason IS 'Why, as the operator said.';
 
 -- ---------------------------------------------------------------------------------------------------------

@@ -163,7 +163,10 @@ async fn uses_the_indexes_that_its_file_names(
         used.extend(indexes);
     }
     let query = queries::ALL.iter().find(|query| query.name == name).unwrap();
-    assert_eq!(used, named_indexes(query.sql), "{name}, used and named");
+    let named = named_indexes(query.sql);
+    // "This, or that for ids": PostgreSQL 18 skips through an index where others take the second one.
+    let is_as_named = if says_or(query.sql) { used.is_subset(&named) } else { used == named };
+    assert!(is_as_named, "{name} uses {used:?} and names {named:?}");
 }
 
 /// Whether the plan reads the primary key's index otherwise than by given ids.
@@ -173,12 +176,21 @@ fn walks_the_primary_key(plan: &str) -> bool {
     scans > probes
 }
 
-/// The indexes in the sentence of a file's header that begins with "Uses".
+/// The indexes that a file's header names.
 fn named_indexes(sql: &str) -> BTreeSet<String> {
+    indexes_in(&uses(sql))
+}
+
+fn says_or(sql: &str) -> bool {
+    uses(sql).contains(" or ")
+}
+
+/// The sentence of a file's header that begins with "Uses".
+fn uses(sql: &str) -> String {
     let header: Vec<_> = sql.lines().map_while(|line| line.strip_prefix("--")).collect();
     let header = header.join("");
     let sentence = header.split(" Uses ").nth(1).and_then(|uses| uses.split('.').next());
-    indexes_in(sentence.unwrap_or_default())
+    sentence.unwrap_or_default().to_owned()
 }
 
 /// The indexes of the table of messages that a text names.

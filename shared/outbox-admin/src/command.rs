@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::error::Error;
+use crate::pause::{Pause, Paused, Resumed};
 use crate::redrive::{Redrive, Redriven};
 use crate::status::{Status, status};
 
@@ -18,6 +19,10 @@ pub enum Command {
     Status {},
     /// Make dead messages pending again.
     Redrive(Redrive),
+    /// Leave a destination, or all, out of all claims.
+    Pause(Pause),
+    /// Let claims take it again.
+    Resume(Pause),
 }
 
 /// Whatever somebody sends in place of a command, read: a command, or why it is none.
@@ -35,13 +40,19 @@ pub enum Reply {
     Status(Status),
     /// Of [`Command::Redrive`].
     Redriven(Redriven),
+    /// Of [`Command::Pause`].
+    Paused(Paused),
+    /// Of [`Command::Resume`].
+    Resumed(Resumed),
 }
 
 /// For whoever got one wrong.
-const EXAMPLES: [&str; 3] = [
+const EXAMPLES: [&str; 5] = [
     r#"{"command": "status"}"#,
     r#"{"command": "redrive", "ids": [7], "reason": "queue repaired"}"#,
     r#"{"command": "redrive", "destination": "orders", "all": true, "reason": "queue repaired"}"#,
+    r#"{"command": "pause", "destination": "orders", "reason": "consumer is being repaired"}"#,
+    r#"{"command": "resume", "destination": "orders", "reason": "consumer is back"}"#,
 ];
 
 impl Command {
@@ -74,6 +85,8 @@ pub async fn execute(store: &Store, command: &Command, actor: &str) -> Result<Re
     Ok(match command {
         Command::Status {} => Reply::Status(status(store).await?),
         Command::Redrive(redrive) => Reply::Redriven(redrive.execute(store, actor).await?),
+        Command::Pause(pause) => Reply::Paused(pause.pause(store, actor).await?),
+        Command::Resume(pause) => Reply::Resumed(pause.resume(store, actor).await?),
     })
 }
 

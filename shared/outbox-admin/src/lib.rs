@@ -10,12 +10,14 @@
 
 mod command;
 mod error;
+mod pause;
 mod purge;
 mod redrive;
 mod status;
 
 pub use command::{Command, Reply, Request, execute};
 pub use error::Error;
+pub use pause::{Pause, Paused, Resumed};
 pub use purge::{PurgeReport, purge_until};
 pub use redrive::{Redrive, Redriven};
 pub use status::{OLDEST_DUE_LIMIT_SECONDS, Status, status};

@@ -56,6 +56,10 @@ mod table {
         [INT8, INT8], ["id"]);
     pub(crate) const REDRIVE: Query = query!(redrive,
         [INT8_ARRAY, TEXT, TEXT, TEXT, TEXT, JSONB], ["n_messages"]);
+    pub(crate) const PAUSE: Query = query!(pause,
+        [TEXT, TEXT, TEXT], ["changed"]);
+    pub(crate) const RESUME: Query = query!(resume,
+        [TEXT, TEXT, TEXT], ["changed"]);
     pub(crate) const BACKLOG: Query = query!(backlog,
         [], ["destination", "due", "retrying", "scheduled", "claimed", "dead", "oldest_due_seconds",
          "paused"]);
@@ -80,6 +84,8 @@ pub const ALL: &[Query] = &[
     DUE,
     PURGE,
     REDRIVE,
+    PAUSE,
+    RESUME,
     BACKLOG,
     SCHEMA_VERSION,
     ENQUEUE,

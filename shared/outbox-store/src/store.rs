@@ -32,6 +32,8 @@ pub(crate) struct Sql {
     pub(crate) due: String,
     pub(crate) purge: String,
     pub(crate) redrive: String,
+    pub(crate) pause: String,
+    pub(crate) resume: String,
     pub(crate) backlog: String,
     schema_version: String,
 }
@@ -50,6 +52,8 @@ impl Store {
             due: queries::DUE.render(&schema),
             purge: queries::PURGE.render(&schema),
             redrive: queries::REDRIVE.render(&schema),
+            pause: queries::PAUSE.render(&schema),
+            resume: queries::RESUME.render(&schema),
             backlog: queries::BACKLOG.render(&schema),
             schema_version: queries::SCHEMA_VERSION.render(&schema),
         };

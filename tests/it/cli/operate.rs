@@ -148,3 +148,34 @@ async fn purge_deletes_batch_after_batch_what_is_past_its_retention() {
     assert_eq!((&report["purged"], &report["drained"]), (&json!(23), &json!(true)));
     assert_eq!(db.value::<i64>("SELECT count(*) FROM outbox.message").await, 2);
 }
+
+#[tokio::test]
+async fn a_pause_takes_effect_at_the_next_claim_and_is_written_down() {
+    let db = Database::fresh().await;
+    let pending = db.pending(1).await;
+    let claim = async || {
+        let quotas = [crate::claim::quota("orders", 9)];
+        crate::claim::ids(&crate::claim::claim(&db.store(), &quotas).await)
+    };
+    for name in [&["orders"][..], &[]] {
+        let (paused, code) =
+            answer(&db, &[&["pause"], name, &["--reason", "repair"]].concat()).await;
+        assert_eq!((paused, code), (json!({"paused": true}), Some(0)));
+        assert!(claim().await.is_empty(), "{name:?}");
+        let (again, code) = answer(&db, &[&["pause"], name, &["--reason", "other"]].concat()).await;
+        assert_eq!((again, code), (json!({"paused": false}), Some(1)));
+        let (resumed, code) =
+            answer(&db, &[&["resume"], name, &["--reason", "done"]].concat()).await;
+        assert_eq!((resumed, code), (json!({"resumed": true}), Some(0)));
+    }
+    assert_eq!(claim().await, pending);
+    let (resumed, code) = answer(&db, &["resume", "events", "--reason", "done"]).await;
+    assert_eq!((resumed, code), (json!({"resumed": false}), Some(1)));
+
+    let audit = "SELECT string_agg(format('%s %s %s', action, selection ->> 'destination', reason), ', ' ORDER BY id)
+                 FROM outbox.audit";
+    assert_eq!(
+        db.value::<String>(audit).await,
+        "pause orders repair, resume orders done, pause * repair, resume * done"
+    );
+}

@@ -71,6 +71,17 @@ pub(crate) enum Verb {
     /// Exits 1 if nothing was redriven, or fewer messages than there were ids.
     #[command(verbatim_doc_comment)]
     Redrive(Redrive),
+    /// Stop publishing to a destination, or to all, from the next claim on
+    ///
+    /// Producers go on writing. Exits 1 if it was paused already.
+    #[command(verbatim_doc_comment)]
+    Pause(Pause),
+    /// Go on publishing
+    ///
+    /// A pause of all and those of single destinations are kept apart. Exits 1 if there was
+    /// no such pause.
+    #[command(verbatim_doc_comment)]
+    Resume(Pause),
 }
 
 #[derive(Debug, clap::Args)]
@@ -101,6 +112,16 @@ pub(crate) struct Relay {
     /// without any success some still wait for another attempt.
     #[arg(long, verbatim_doc_comment)]
     pub(crate) until_drained: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Pause {
+    /// Logical name of the destination; all if left out
+    #[arg(value_name = "DESTINATION")]
+    pub(crate) destination: Option<String>,
+    /// Why; it is kept in outbox.audit
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: String,
 }
 
 #[derive(Debug, clap::Args)]

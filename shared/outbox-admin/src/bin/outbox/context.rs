@@ -71,3 +71,9 @@ pub(crate) fn host_name() -> String {
     let name = env::var("HOSTNAME").or_else(from_file).unwrap_or_default();
     if name.trim().is_empty() { "localhost".to_owned() } else { name.trim().to_owned() }
 }
+
+/// Who asks, for the audit: `ada@host`.
+pub(crate) fn actor() -> String {
+    let user = env::var("USER").or_else(|_| env::var("LOGNAME"));
+    format!("{}@{}", user.as_deref().unwrap_or("somebody"), host_name())
+}

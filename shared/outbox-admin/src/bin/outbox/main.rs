@@ -14,6 +14,7 @@ mod exit;
 mod migrate;
 mod ndjson;
 mod output;
+mod pause;
 mod purge;
 mod redrive;
 mod relay;
@@ -47,5 +48,7 @@ async fn carry_out(verb: Verb, output: Output) -> Result<Exit, Failure> {
         Verb::Purge => purge::run(output).await,
         Verb::Status => status::run(output).await,
         Verb::Redrive(args) => redrive::run(args, output).await,
+        Verb::Pause(args) => pause::pause(args, output).await,
+        Verb::Resume(args) => pause::resume(args, output).await,
     }
 }

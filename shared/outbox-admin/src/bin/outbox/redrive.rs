@@ -1,13 +1,12 @@
 //! `outbox redrive`
 
-use std::env;
 use std::io::{self, IsTerminal, Write};
 
 use outbox_admin::{Command, Redrive, Redriven, Reply, Status, execute, status};
 use outbox_lambda::Program;
 
 use crate::args;
-use crate::context::{Context, host_name};
+use crate::context::{Context, actor};
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, messages};
 
@@ -68,10 +67,4 @@ fn agrees(redrive: &Redrive, status: &Status) -> Result<bool, Failure> {
     write!(io::stderr(), "Redrive {dead}{of}{those}? [y/N] ").map_err(cannot_ask)?;
     io::stdin().read_line(&mut answer).map_err(cannot_ask)?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
-}
-
-/// Who asks, for the audit: `ada@host`.
-fn actor() -> String {
-    let user = env::var("USER").or_else(|_| env::var("LOGNAME"));
-    format!("{}@{}", user.as_deref().unwrap_or("somebody"), host_name())
 }
