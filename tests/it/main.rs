@@ -14,6 +14,7 @@ mod layering;
 mod mark;
 mod migrate;
 mod order;
+mod outage;
 mod plan;
 mod publish;
 mod purge;
