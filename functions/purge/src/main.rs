@@ -39,8 +39,8 @@ async fn invoke(
     let purged = tokio::time::timeout(time, purge).await.unwrap_or(Err(Error::Timeout(time)));
     let report = purged.map_err(|error| failure(&settings.database, &error))?;
     tracing::info!(
-        outbox.purged = report.purged,
-        outbox.drained = report.drained,
+        purged = report.purged,
+        drained = report.drained,
         duration_ms = report.duration_ms,
         "purge finished"
     );

@@ -42,16 +42,17 @@ impl RunReport {
         self.duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     }
 
+    /// One line under the names of the report, which are public: dashboards read them.
     pub(crate) fn log(&self) {
         tracing::info!(
-            outbox.claimed = self.claimed,
-            outbox.dispatched = self.dispatched,
-            outbox.retried = self.retried,
-            outbox.dead = self.dead,
-            outbox.fenced = self.fenced,
-            outbox.released = self.released,
-            outbox.drained = self.drained,
-            outbox.oldest_due_seconds = self.oldest_due_seconds,
+            claimed = self.claimed,
+            dispatched = self.dispatched,
+            retried = self.retried,
+            dead = self.dead,
+            fenced = self.fenced,
+            released = self.released,
+            drained = self.drained,
+            oldest_due_seconds = self.oldest_due_seconds,
             duration_ms = self.duration_ms,
             "run finished"
         );
