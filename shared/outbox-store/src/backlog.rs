@@ -25,6 +25,12 @@ pub struct Backlog {
     pub oldest_due_seconds: f64,
     /// Whether the destination is paused, or all are.
     pub paused: bool,
+    /// Whether its requests fail, so that claims leave it out but for a probe now and then.
+    pub breaker_open: bool,
+    /// Message groups that wait behind a dead message, because the destination is set to `on_dead: hold`.
+    pub held_groups: i64,
+    /// Messages that wait in those; they are among those due, retrying and scheduled.
+    pub held: i64,
 }
 
 impl Store {
@@ -44,6 +50,9 @@ impl Store {
             dead: row.get("dead"),
             oldest_due_seconds: row.get("oldest_due_seconds"),
             paused: row.get("paused"),
+            breaker_open: row.get("breaker_open"),
+            held_groups: row.get("held_groups"),
+            held: row.get("held"),
         });
         Ok(backlog.collect())
     }

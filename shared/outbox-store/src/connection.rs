@@ -37,9 +37,18 @@ pub(crate) async fn guarded<const N: usize>(
     pool: &Pool,
     statements: [(&str, &[Param<'_>]); N],
 ) -> Result<[Vec<Row>; N], Error> {
+    let rows = guarded_all(pool, &statements).await?;
+    Ok(rows.try_into().unwrap_or_else(|_| unreachable!("as many answers as statements")))
+}
+
+/// As [`guarded`], for a number of statements that is known at run time only.
+pub(crate) async fn guarded_all(
+    pool: &Pool,
+    statements: &[(&str, &[Param<'_>])],
+) -> Result<Vec<Vec<Row>>, Error> {
     let connection = take(pool).await?;
     let answer = within_time(async {
-        let statements = statements.map(|(sql, params)| connection.query_typed(sql, params));
+        let statements = statements.iter().map(|(sql, params)| connection.query_typed(sql, params));
         // Joined futures are first polled in order, and a statement is on its way once it was polled.
         let (begun, rows, committed) = future::join3(
             connection.batch_execute(BEGIN_GUARDED),
@@ -51,7 +60,7 @@ pub(crate) async fn guarded<const N: usize>(
         begun?;
         let rows = rows.into_iter().collect::<Result<Vec<_>, _>>()?;
         committed?;
-        Ok(rows.try_into().unwrap_or_else(|_| unreachable!("as many answers as statements")))
+        Ok(rows)
     })
     .await;
     give_back(connection, answer)

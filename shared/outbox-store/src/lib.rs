@@ -22,10 +22,12 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a failed unwrap fails the test"))]
 
 mod backlog;
+mod breaker;
 mod claim;
 mod connection;
 mod due;
 mod error;
+mod groups;
 mod mark;
 mod migrate;
 mod pause;
@@ -37,9 +39,11 @@ mod schema;
 mod store;
 
 pub use backlog::Backlog;
-pub use claim::{Claim, Quota};
+pub use breaker::FailedRequests;
+pub use claim::{Claim, GroupQuota, Quota, Terms, Wanted};
 pub use due::DueDestination;
 pub use error::Error;
+pub use groups::{FoundGroups, FreeGroup, GroupsFrom};
 pub use mark::{Marks, Tally};
 pub use migrate::{Migration, SCHEMA_VERSION, migrate, migrations, pending_migrations};
 pub use pause::ALL_DESTINATIONS;

@@ -119,6 +119,7 @@ impl Store {
                 (&dead.reasons, Type::TEXT_ARRAY),
                 (&dead.codes, Type::TEXT_ARRAY),
                 (&dead.errors, Type::TEXT_ARRAY),
+                (&dead.hold_group, Type::BOOL_ARRAY),
             ],
             &[(&token, Type::UUID), (&released.ids, Type::INT8_ARRAY)],
         ];
@@ -205,6 +206,7 @@ struct Dead<'a> {
     reasons: Vec<&'static str>,
     codes: Vec<&'a str>,
     errors: Vec<&'a str>,
+    hold_group: Vec<bool>,
 }
 
 #[derive(Default)]
@@ -238,11 +240,12 @@ impl<'a> Columns<'a> {
                 self.retried.codes.push(code);
                 self.retried.errors.push(detail);
             }
-            Mark::Dead { reason, code, detail } => {
+            Mark::Dead { reason, code, detail, holds_group } => {
                 self.dead.ids.push(id);
                 self.dead.reasons.push(reason.as_str());
                 self.dead.codes.push(code);
                 self.dead.errors.push(detail);
+                self.dead.hold_group.push(*holds_group);
             }
             Mark::Released => self.released.ids.push(id),
         }

@@ -8,10 +8,15 @@ use crate::queries;
 use crate::schema::Schema;
 
 /// The number of the latest migration.
-pub const SCHEMA_VERSION: i32 = 1;
+pub const SCHEMA_VERSION: i32 = 2;
 
-const FILES: [(&str, &str); 1] =
-    [("V1__outbox", include_str!("../../../sql/migrations/V1__outbox.sql"))];
+macro_rules! migration {
+    ($name:literal) => {
+        ($name, include_str!(concat!("../../../sql/migrations/", $name, ".sql")))
+    };
+}
+
+const FILES: &[(&str, &str)] = &[migration!("V1__outbox"), migration!("V2__groups_and_breaker")];
 
 /// Two programs must not migrate at once: refinery takes no lock. The number is arbitrary, ours alone.
 const ADVISORY_LOCK: i64 = 0x006f_7574_626f_7821;

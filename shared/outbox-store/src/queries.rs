@@ -35,15 +35,27 @@ mod table {
     use super::{Query, Type};
 
     pub(crate) const CLAIM: Query = query!(claim,
-        [TEXT_ARRAY, INT4_ARRAY, UUID, TEXT, INT8, INT4, INT4],
+        [UUID, TEXT, INT8, INT4, INT4, TEXT_ARRAY, INT4_ARRAY],
         ["id", "message_id", "destination", "message_type", "message_group", "payload", "content_type",
          "headers", "correlation_id", "traceparent", "attempts", "lost_claims", "was_alone"]);
+    pub(crate) const CLAIM_GROUPS: Query = query!(claim_groups,
+        [UUID, TEXT, INT8, INT4, INT4, TEXT_ARRAY, TEXT_ARRAY, INT4_ARRAY],
+        ["id", "message_id", "destination", "message_type", "message_group", "payload", "content_type",
+         "headers", "correlation_id", "traceparent", "attempts", "lost_claims", "was_alone"]);
+    pub(crate) const GROUPS: Query = query!(groups,
+        [TEXT_ARRAY, TEXT_ARRAY, INT4], ["destination", "message_group", "lost_claims", "is_cut_off"]);
+    pub(crate) const PROBE: Query = query!(probe,
+        [UUID, TEXT_ARRAY, INT8], ["name"]);
+    pub(crate) const REQUESTS_FAILED: Query = query!(requests_failed,
+        [TEXT_ARRAY, INT4_ARRAY, TEXT_ARRAY, UUID], ["name"]);
+    pub(crate) const RECOVERED: Query = query!(recovered,
+        [TEXT_ARRAY], ["name"]);
     pub(crate) const MARK_DISPATCHED: Query = query!(mark_dispatched,
         [UUID, INT8_ARRAY, TEXT_ARRAY], ["id"]);
     pub(crate) const MARK_RETRY: Query = query!(mark_retry,
         [UUID, INT8_ARRAY, INT8_ARRAY, BOOL_ARRAY, TEXT_ARRAY, TEXT_ARRAY], ["id"]);
     pub(crate) const MARK_DEAD: Query = query!(mark_dead,
-        [UUID, INT8_ARRAY, TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY], ["id"]);
+        [UUID, INT8_ARRAY, TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY, BOOL_ARRAY], ["id"]);
     pub(crate) const RELEASE: Query = query!(release,
         [UUID, INT8_ARRAY], ["id"]);
     pub(crate) const ISOLATE: Query = query!(isolate,
@@ -51,7 +63,8 @@ mod table {
     pub(crate) const UNLOCKED: Query = query!(unlocked,
         [INT8_ARRAY], ["id"]);
     pub(crate) const DUE: Query = query!(due,
-        [], ["destination", "oldest_due_seconds", "paused"]);
+        [], ["destination", "oldest_due_seconds", "has_ungrouped", "has_groups", "held_groups", "paused",
+             "failed_requests", "breaker_open", "probe_due"]);
     pub(crate) const PURGE: Query = query!(purge,
         [INT8, INT8], ["id"]);
     pub(crate) const REDRIVE: Query = query!(redrive,
@@ -62,7 +75,7 @@ mod table {
         [TEXT, TEXT, TEXT], ["changed"]);
     pub(crate) const BACKLOG: Query = query!(backlog,
         [], ["destination", "due", "retrying", "scheduled", "claimed", "dead", "oldest_due_seconds",
-         "paused"]);
+         "paused", "breaker_open", "held_groups", "held"]);
     pub(crate) const SCHEMA_VERSION: Query = query!(schema_version,
         [], ["version"]);
     pub(crate) const ENQUEUE: Query = query!(enqueue,
@@ -75,6 +88,11 @@ pub(crate) use table::*;
 /// All of them, for the test that checks them against a server.
 pub const ALL: &[Query] = &[
     CLAIM,
+    CLAIM_GROUPS,
+    GROUPS,
+    PROBE,
+    REQUESTS_FAILED,
+    RECOVERED,
     MARK_DISPATCHED,
     MARK_RETRY,
     MARK_DEAD,

@@ -23,6 +23,11 @@ pub struct Store {
 /// The statements for one schema.
 pub(crate) struct Sql {
     pub(crate) claim: String,
+    pub(crate) claim_groups: String,
+    pub(crate) groups: String,
+    pub(crate) probe: String,
+    pub(crate) requests_failed: String,
+    pub(crate) recovered: String,
     pub(crate) mark_dispatched: String,
     pub(crate) mark_retry: String,
     pub(crate) mark_dead: String,
@@ -43,6 +48,11 @@ impl Store {
     pub fn new(pool: Pool, schema: Schema) -> Self {
         let sql = Sql {
             claim: queries::CLAIM.render(&schema),
+            claim_groups: queries::CLAIM_GROUPS.render(&schema),
+            groups: queries::GROUPS.render(&schema),
+            probe: queries::PROBE.render(&schema),
+            requests_failed: queries::REQUESTS_FAILED.render(&schema),
+            recovered: queries::RECOVERED.render(&schema),
             mark_dispatched: queries::MARK_DISPATCHED.render(&schema),
             mark_retry: queries::MARK_RETRY.render(&schema),
             mark_dead: queries::MARK_DEAD.render(&schema),

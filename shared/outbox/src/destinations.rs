@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use thiserror::Error;
 
-use crate::destination::Destination;
+use crate::destination::{Destination, OnDead};
 use crate::target::{Target, TargetError};
 
 /// Range of `max_bytes`: what AWS lets a queue's or topic's `MaximumMessageSize` be.
@@ -27,7 +27,7 @@ pub enum DestinationError {
     /// The text is not a JSON object of strings and objects.
     #[error(
         "not a JSON object of destinations ({problem}); allowed: logical name -> target, \
-         or -> object with target, max_bytes, fair; for example {EXAMPLE}"
+         or -> object with target, max_bytes, fair, on_dead; for example {EXAMPLE}"
     )]
     Malformed {
         /// What the parser says, with line and column; it does not repeat the text.
@@ -71,7 +71,7 @@ pub enum DestinationError {
     },
 }
 
-/// The object form. `envelope` and `on_dead` have one value each for now; naming it is allowed.
+/// The object form. `envelope` has one value for now; naming it is allowed.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Given {
@@ -81,8 +81,8 @@ struct Given {
     fair: bool,
     #[serde(default, rename = "envelope")]
     _envelope: Envelope,
-    #[serde(default, rename = "on_dead")]
-    _on_dead: OnDead,
+    #[serde(default)]
+    on_dead: OnDead,
 }
 
 impl Given {
@@ -92,7 +92,7 @@ impl Given {
             max_bytes: None,
             fair: false,
             _envelope: Envelope::Raw,
-            _on_dead: OnDead::Continue,
+            on_dead: OnDead::Continue,
         }
     }
 }
@@ -102,13 +102,6 @@ impl Given {
 enum Envelope {
     #[default]
     Raw,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum OnDead {
-    #[default]
-    Continue,
 }
 
 /// The entries of a JSON object as they stand there, a repeated name included.
@@ -176,6 +169,7 @@ impl Destinations {
             .map_err(|source| DestinationError::Target { name: name.clone(), source })?;
         let mut destination = Destination::new(name, target);
         destination.fair = object.fair;
+        destination.on_dead = object.on_dead;
         if let Some(given) = object.max_bytes {
             destination.max_bytes = usize::try_from(given)
                 .ok()
@@ -213,12 +207,15 @@ mod tests {
     fn a_destination_is_a_target_or_an_object_with_limits() {
         let destinations = Destinations::from_json(
             r#"{"orders": "arn:aws:sqs:eu-west-1:1:orders",
-                "events": {"target": "arn:aws:sns:eu-west-1:1:events", "max_bytes": 2048, "fair": true}}"#,
+                "events": {"target": "arn:aws:sns:eu-west-1:1:events", "max_bytes": 2048, "fair": true,
+                           "on_dead": "hold"}}"#,
         )
         .unwrap();
         assert_eq!(destinations.get("orders").unwrap().max_bytes, 1_048_576);
         assert_eq!(destinations.get("events").unwrap().max_bytes, 2_048);
         assert!(destinations.get("events").unwrap().fair);
+        assert_eq!(destinations.get("events").unwrap().on_dead, OnDead::Hold);
+        assert_eq!(destinations.get("orders").unwrap().on_dead, OnDead::Continue);
         assert!(destinations.get("unknown").is_none());
     }
 
@@ -237,6 +234,10 @@ mod tests {
             (r#"{"a": {"target": "arn:aws:sqs:eu-west-1:1:q", "max_byte": 7}}"#, "max_byte"),
             (r#"{"a": ["arn:aws:sqs:eu-west-1:1:q", null, true]}"#, "neither"),
             (r#"{"a": {"target": "x", "target": "arn:aws:sqs:eu-west-1:1:q"}}"#, "duplicate field"),
+            (
+                r#"{"a": {"target": "arn:aws:sqs:eu-west-1:1:q", "on_dead": "stop"}}"#,
+                "`continue` or `hold`",
+            ),
             (r#"{"*": "arn:aws:sqs:eu-west-1:1:q"}"#, "not \"*\""),
             (
                 r#"{"a": "arn:aws:sqs:eu-west-1:1:q", "a": "arn:aws:sqs:eu-west-1:1:r"}"#,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::defect::Defect;
+use crate::destination::OnDead;
 use crate::policy::RunPolicy;
 
 /// What became of one entry of a request.
@@ -93,6 +94,8 @@ pub enum Mark {
         code: String,
         /// Its text.
         detail: String,
+        /// Whether the rest of its group waits for a person.
+        holds_group: bool,
     },
     /// It was never sent: claimable again at once, with its attempt given back.
     Released,
@@ -124,7 +127,13 @@ impl DeadReason {
 ///
 /// `attempts` counts this one; `jitter` is a random number from 0 to 1 of the caller's.
 #[must_use]
-pub fn decide(outcome: Outcome, attempts: i32, policy: &RunPolicy, jitter: f64) -> Mark {
+pub fn decide(
+    outcome: Outcome,
+    attempts: i32,
+    policy: &RunPolicy,
+    on_dead: OnDead,
+    jitter: f64,
+) -> Mark {
     let failure = match outcome {
         Outcome::Accepted { broker_message_id } => return Mark::Dispatched { broker_message_id },
         Outcome::Failed(failure) => failure,
@@ -132,26 +141,47 @@ pub fn decide(outcome: Outcome, attempts: i32, policy: &RunPolicy, jitter: f64) 
     let gives_attempt_back = failure.gives_attempt_back();
     let Failure { class, code, detail, .. } = failure;
     let attempt = u32::try_from(attempts).unwrap_or(0);
+    let holds_group = on_dead == OnDead::Hold;
     if class == FailureClass::Permanent {
-        Mark::Dead { reason: DeadReason::Refused, code, detail }
+        Mark::Dead { reason: DeadReason::Refused, code, detail, holds_group }
     } else if gives_attempt_back {
         let delay = policy.backoff.outage_delay(jitter);
         Mark::Retry { delay, gives_attempt_back, code, detail }
     } else if attempt >= policy.max_attempts {
-        Mark::Dead { reason: DeadReason::AttemptsExhausted, code, detail }
+        Mark::Dead { reason: DeadReason::AttemptsExhausted, code, detail, holds_group }
     } else {
         let delay = policy.backoff.delay(attempt, jitter);
         Mark::Retry { delay, gives_attempt_back, code, detail }
     }
 }
 
-impl From<&Defect> for Mark {
-    fn from(defect: &Defect) -> Self {
+impl Mark {
+    /// The mark of a message that can't be sent as it is.
+    #[must_use]
+    pub fn of_defect(defect: &Defect, on_dead: OnDead) -> Self {
         let reason = match defect {
             Defect::NoOutcome { .. } => DeadReason::AttemptsExhausted,
             _ => DeadReason::Defect,
         };
-        Self::Dead { reason, code: defect.code().to_owned(), detail: defect.to_string() }
+        let (code, detail) = (defect.code().to_owned(), defect.to_string());
+        Self::Dead { reason, code, detail, holds_group: on_dead == OnDead::Hold }
+    }
+}
+
+/// Takes failures that all entries of a request share for the request's own: a broker that takes none of several messages
+/// is more likely in trouble than all of them are. A permanent failure stays that of its entry.
+pub fn blame_request(outcomes: &mut [Outcome]) {
+    let is_passing = |outcome: &Outcome| match outcome {
+        Outcome::Accepted { .. } => false,
+        Outcome::Failed(failure) => failure.class != FailureClass::Permanent,
+    };
+    if outcomes.len() < 2 || !outcomes.iter().all(is_passing) {
+        return;
+    }
+    for outcome in outcomes {
+        if let Outcome::Failed(failure) = outcome {
+            failure.scope = Scope::Request;
+        }
     }
 }
 
@@ -161,13 +191,13 @@ mod tests {
 
     fn failed(class: FailureClass, scope: Scope, attempts: i32) -> Mark {
         let failure = Failure { class, scope, code: "Code".into(), detail: "text".into() };
-        decide(Outcome::Failed(failure), attempts, &RunPolicy::default(), 0.5)
+        decide(Outcome::Failed(failure), attempts, &RunPolicy::default(), OnDead::Continue, 0.5)
     }
 
     #[test]
     fn an_accepted_entry_is_dispatched_whatever_its_attempts() {
         let accepted = Outcome::Accepted { broker_message_id: "b".into() };
-        let mark = decide(accepted, 99, &RunPolicy::default(), 0.5);
+        let mark = decide(accepted, 99, &RunPolicy::default(), OnDead::Hold, 0.5);
         assert_eq!(mark, Mark::Dispatched { broker_message_id: "b".into() });
     }
 
@@ -205,5 +235,25 @@ mod tests {
             let mark = failed(class, scope, 1_000);
             assert!(matches!(mark, Mark::Retry { gives_attempt_back: true, .. }), "{mark:?}");
         }
+    }
+
+    #[test]
+    fn several_entries_that_fail_together_blame_the_request_and_one_alone_is_its_own_fault() {
+        let failed = |class| {
+            let (code, detail) = (String::new(), String::new());
+            Outcome::Failed(Failure { class, scope: Scope::Entry, code, detail })
+        };
+        let accepted = Outcome::Accepted { broker_message_id: "b".into() };
+        let transient = failed(FailureClass::Transient);
+        let scopes = |mut outcomes: Vec<Outcome>| {
+            blame_request(&mut outcomes);
+            let is_of_request =
+                |o: &Outcome| matches!(o, Outcome::Failed(f) if f.scope == Scope::Request);
+            outcomes.iter().filter(|outcome| is_of_request(outcome)).count()
+        };
+        assert_eq!(scopes(vec![transient.clone(), failed(FailureClass::Unknown)]), 2);
+        assert_eq!(scopes(vec![transient.clone()]), 0);
+        assert_eq!(scopes(vec![transient.clone(), accepted]), 0);
+        assert_eq!(scopes(vec![transient, failed(FailureClass::Permanent)]), 0);
     }
 }

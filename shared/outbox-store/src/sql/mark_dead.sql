@@ -5,16 +5,19 @@
 --   $3 text[]   reason of each
 --   $4 text[]   error code of each
 --   $5 text[]   error text of each, bounded by the caller
+--   $6 boolean[] whether each keeps the rest of its group waiting
 -- Returns the ids that carry this claim's mark now, those of an earlier try of the same mark included.
 -- Uses message_pkey; why the guard stands in a CASE: see mark_dispatched.sql.
 WITH outcome AS MATERIALIZED (
-    SELECT id, reason, error_code, error
-    FROM unnest($2::bigint[], $3::text[], $4::text[], $5::text[]) AS outcome (id, reason, error_code, error)
+    SELECT id, reason, error_code, error, holds_group
+    FROM unnest($2::bigint[], $3::text[], $4::text[], $5::text[], $6::boolean[])
+        AS outcome (id, reason, error_code, error, holds_group)
 ),
 marked AS (
     UPDATE outbox.message AS m
     SET dead_at = coalesce(m.dead_at, now()),
         dead_reason = outcome.reason,
+        holds_group = outcome.holds_group AND m.message_group IS NOT NULL,
         first_failed_at = coalesce(m.first_failed_at, now()),
         last_error_code = outcome.error_code,
         last_error = outcome.error

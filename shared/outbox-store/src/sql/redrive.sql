@@ -13,6 +13,7 @@ WITH redriven AS (
     UPDATE outbox.message AS m
     SET dead_at = NULL,
         dead_reason = NULL,
+        holds_group = false,
         available_at = now(),
         attempts = 0,
         lost_claims = 0,
