@@ -73,6 +73,9 @@ mod tests {
             dead,
             oldest_due_seconds,
             paused: false,
+            breaker_open: false,
+            held_groups: 0,
+            held: 0,
         }
     }
 

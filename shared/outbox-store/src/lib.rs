@@ -43,7 +43,7 @@ pub use breaker::FailedRequests;
 pub use claim::{Claim, GroupQuota, Quota, Terms, Wanted};
 pub use due::DueDestination;
 pub use error::Error;
-pub use groups::{FoundGroups, FreeGroup, GroupsFrom};
+pub use groups::{GroupsFrom, Visited};
 pub use mark::{Marks, Tally};
 pub use migrate::{Migration, SCHEMA_VERSION, migrate, migrations, pending_migrations};
 pub use pause::ALL_DESTINATIONS;
