@@ -7,7 +7,7 @@ use outbox::{DeadReason, Mark};
 use outbox_store::Marks;
 use outbox_tests::Database;
 
-use crate::claim::{claim, claim_of, ids, quota};
+use crate::claim::{claim, claim_of, claim_ungrouped, ids, quota};
 
 /// Everything that the rows say.
 async fn rows(db: &Database) -> Vec<String> {
@@ -63,7 +63,7 @@ async fn a_claim_that_is_dropped_leaves_a_lease_and_a_connection_that_works() {
     lock.batch_execute("LOCK TABLE outbox.message").await.unwrap();
     let quotas = [quota("orders", 3)];
     tokio::select! {
-        claimed = claim_of(&store, &quotas) => panic!("claimed behind a lock: {claimed:?}"),
+        claimed = claim_ungrouped(&store, &quotas) => panic!("claimed behind a lock: {claimed:?}"),
         () = db.lock_waits(1) => {}
     }
     lock.rollback().await.unwrap();

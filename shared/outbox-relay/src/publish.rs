@@ -49,7 +49,7 @@ impl<P: Publish> Relay<P> {
         batch: Batch,
         shared: Shared<'_>,
     ) -> Result<Sent, Error> {
-        let Batch { claim, probes, full_groups } = batch;
+        let Batch { claim, probes, full_groups, .. } = batch;
         let (policy, token) = (&self.policy, claim.token);
         let cutoff =
             Cutoff::new(claim.leased_until, policy.lease, shared.deadline, policy.deadline_margin);

@@ -60,6 +60,7 @@ async fn status_tells_retries_from_schedules_and_marks_what_is_paused() {
     let expected = json!({
         "destination": "orders", "due": 1, "retrying": 1, "scheduled": 1, "claimed": 0, "dead": 0,
         "oldest_due_seconds": status["destinations"][1]["oldest_due_seconds"], "paused": true,
+        "breaker_open": false, "held_groups": 0, "held": 0,
     });
     assert_eq!(status["destinations"][1], expected);
     assert_eq!(status["destinations"][0]["paused"], false);
