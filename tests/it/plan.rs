@@ -37,7 +37,7 @@ async fn a_claim_right_after_a_burst_into_a_drained_table_is_as_quick_as_with_fr
     let store = db.store();
     db.run("ALTER TABLE outbox.message SET (autovacuum_enabled = off)").await;
     db.run("VACUUM ANALYZE outbox.message").await;
-    db.insert(10_000, "'orders'", "CASE WHEN i % 2 = 0 THEN 'g' || i % 2000 END").await;
+    db.insert(10_000, "'orders'", "CASE WHEN i % 2 = 0 THEN 'g' || i % 4000 END").await;
     let on_empty_statistics = quickest_claim(&store).await;
 
     db.run("ANALYZE outbox.message").await;
@@ -47,7 +47,7 @@ async fn a_claim_right_after_a_burst_into_a_drained_table_is_as_quick_as_with_fr
     db.run("VACUUM ANALYZE outbox.message").await;
     db.run("DELETE FROM outbox.message WHERE id % 100 <> 0").await;
     db.run("VACUUM ANALYZE outbox.message").await;
-    db.insert(10_000, "'orders'", "CASE WHEN i % 2 = 0 THEN 'g' || i % 2000 END").await;
+    db.insert(10_000, "'orders'", "CASE WHEN i % 2 = 0 THEN 'g' || i % 4000 END").await;
     let on_drained_statistics = quickest_claim(&store).await;
 
     let allowed = on_fresh_statistics * 20;

@@ -46,18 +46,18 @@ async fn the_followers_of_a_defect_go_out_in_order_after_it_is_dead() {
 async fn a_claim_made_ahead_is_handed_back_when_the_mark_before_it_fails() {
     let db = Database::fresh().await;
     let endpoint = Endpoint::start();
-    db.pending(40).await;
+    db.pending(400).await;
     db.refuse("NEW.dispatched_at IS NOT NULL", "42501").await;
     let policy = RunPolicy { batch_size: 20, concurrency: 1, ..RunPolicy::default() };
     let error = run(&db, &endpoint, policy.clone()).await.unwrap_err();
 
     assert!(matches!(error, Error::Mark { .. }), "{error}");
     let n_sent = i64::try_from(endpoint.accepted().len()).unwrap();
-    assert!(n_sent < 40, "{n_sent}");
-    assert_eq!((db.count("claimed").await, untouched(&db).await), (n_sent, 40 - n_sent));
+    assert!(n_sent < 400, "{n_sent}");
+    assert_eq!((db.count("claimed").await, untouched(&db).await), (n_sent, 400 - n_sent));
     db.refuse_nothing().await;
     let n_left = run(&db, &endpoint, policy).await.unwrap().dispatched;
-    assert_eq!(i64::try_from(n_left).unwrap(), 40 - n_sent);
+    assert_eq!(i64::try_from(n_left).unwrap(), 400 - n_sent);
 }
 
 /// The lease ends while a request is in flight: nobody knows what became of its messages, so they are neither dispatched

@@ -157,6 +157,9 @@ impl<P: Publish> Relay<P> {
             let may_claim = !is_quiet
                 && (sending.len() < CLAIMS_AT_WORK
                     || (sending.len() < MOST_CLAIMS && traffic.n_at_work() < CLAIMS_AT_WORK));
+            // A claim that is only being marked will be through in a moment; a poll would take its connection.
+            let is_marking = !sending.is_empty() && traffic.is_idle() && pace.is_polling();
+            let may_claim = may_claim && !is_marking;
             if !is_over
                 && may_claim
                 && pace.is_due()
@@ -263,6 +266,11 @@ impl Pace {
     /// Whether nothing was left at the last claim, and no time is left for another.
     fn is_drained(&self, linger_until: Instant) -> bool {
         self.n_failed == 0 && self.next.is_some_and(|next| next >= linger_until)
+    }
+
+    /// Whether the last claim came back empty.
+    fn is_polling(&self) -> bool {
+        self.next.is_some()
     }
 
     /// Long before that something else happens, where nothing is to be waited for.
