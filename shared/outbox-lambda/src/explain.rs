@@ -3,10 +3,11 @@
 use std::error::Error as StdError;
 use std::io;
 
-use deadpool_postgres::{PoolError, TimeoutType};
+use deadpool_postgres::PoolError;
 use rustls::CertificateError;
 use tokio_postgres::error::{DbError, SqlState};
 
+use crate::carried::Unopened;
 use crate::error::Error;
 use crate::settings::Database;
 
@@ -29,18 +30,29 @@ pub(crate) fn explain_failure(database: &Database, error: &tokio_postgres::Error
     of_driver(database, error).unwrap_or_else(|| unreachable(database, with_sources(error)))
 }
 
-/// The time to open a connection ran out.
-pub(crate) fn no_answer(database: &Database) -> Error {
+/// A failure of ours, on its way through the driver.
+fn of_unopened(database: &Database, failure: &Unopened) -> Error {
     let seconds = database.connect_timeout.as_secs();
-    unreachable(
-        database,
-        format!("no answer within {seconds} s; check host, port, security groups and routes"),
-    )
+    match failure {
+        Unopened::Credentials(error) => {
+            credentials(database, error.to_string(), error.is_transient())
+        }
+        Unopened::CredentialsLate => {
+            let problem = format!(
+                "none within {seconds} s; check the endpoint of Secrets Manager or STS in the VPC, \
+                 or the way to the internet"
+            );
+            credentials(database, problem, true)
+        }
+        Unopened::NoAnswer => unreachable(
+            database,
+            format!("no answer within {seconds} s; check host, port, security groups and routes"),
+        ),
+    }
 }
 
 fn of_pool(database: &Database, error: &PoolError) -> Option<Error> {
     match error {
-        PoolError::Timeout(TimeoutType::Create) => Some(no_answer(database)),
         PoolError::Timeout(_) => {
             Some(busy(database, "all connections of this program are in use".to_owned()))
         }
@@ -58,6 +70,9 @@ fn of_driver(database: &Database, error: &tokio_postgres::Error) -> Option<Error
         return Some(unreachable(database, "the connection was lost".to_owned()));
     }
     let cause = error.source()?;
+    if let Some(failure) = cause.downcast_ref::<Unopened>() {
+        return Some(of_unopened(database, failure));
+    }
     if let Some(cause) = cause.downcast_ref::<io::Error>() {
         return Some(of_network(database, cause));
     }
@@ -156,6 +171,10 @@ fn unreachable(database: &Database, problem: String) -> Error {
 
 fn tls(database: &Database, problem: String) -> Error {
     Error::Tls { database: database.to_string(), problem }
+}
+
+fn credentials(database: &Database, problem: String, is_transient: bool) -> Error {
+    Error::Credentials { database: database.to_string(), problem, is_transient }
 }
 
 fn sign_in(database: &Database, problem: String) -> Error {

@@ -143,17 +143,6 @@ fn a_password_may_come_beside_a_url_that_holds_none() {
 }
 
 #[test]
-fn ways_to_sign_in_that_do_not_exist_yet_are_refused_with_the_one_that_does() {
-    for auth in ["iam", "secret"] {
-        let error = database(&[LEAST[0], ("OUTBOX_DATABASE_AUTH", auth)]).unwrap_err().to_string();
-        assert!(
-            error.contains(&format!("{auth:?} is not supported yet; allowed: password")),
-            "{error}"
-        );
-    }
-}
-
-#[test]
 fn the_server_sees_which_program_is_connected() {
     let name_in =
         |url: &str| of_url(url).unwrap().connection.get_application_name().map(str::to_owned);
