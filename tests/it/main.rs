@@ -24,4 +24,5 @@ mod release;
 mod replay;
 mod roles;
 mod run;
+mod sign_in;
 mod statement;

@@ -13,6 +13,7 @@ mod program;
 mod queue;
 mod relay;
 mod runtime;
+mod secret;
 mod teardown;
 
 pub use database::Database;
@@ -22,3 +23,4 @@ pub use program::{Ended, Process, program};
 pub use queue::{Queue, Received, Topic};
 pub use relay::{destinations, queue_at, relay};
 pub use runtime::Function;
+pub use secret::Secret;
