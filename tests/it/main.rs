@@ -16,6 +16,7 @@ mod migrate;
 mod order;
 mod outage;
 mod plan;
+mod pooler;
 mod publish;
 mod purge;
 mod queries;

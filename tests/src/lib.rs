@@ -18,7 +18,7 @@ mod teardown;
 
 pub use database::Database;
 pub use eventually::eventually;
-pub use local::postgres_bin;
+pub use local::{pgbouncer, postgres_bin};
 pub use program::{Ended, Process, program};
 pub use queue::{Queue, Received, Topic};
 pub use relay::{destinations, queue_at, relay};
