@@ -4,6 +4,7 @@
 
 mod claim;
 mod cli;
+mod clock;
 mod connect;
 mod connection;
 mod crash;
