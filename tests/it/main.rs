@@ -10,6 +10,7 @@ mod connection;
 mod crash;
 mod deadline;
 mod enqueue;
+mod failover;
 mod function;
 mod layering;
 mod mark;

@@ -26,7 +26,7 @@ pub(crate) fn milliseconds(duration: Duration) -> i64 {
 pub(crate) async fn query(pool: &Pool, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>, Error> {
     let connection = take(pool).await?;
     let answer = within_time(async { Ok(connection.query_typed(sql, params).await?) }).await;
-    give_back(connection, answer)
+    give_back(pool, connection, answer)
 }
 
 /// Takes a connection and runs statements in one guarded transaction: all of them or none.
@@ -54,7 +54,7 @@ pub(crate) async fn guarded<const N: usize>(
         Ok(rows.try_into().unwrap_or_else(|_| unreachable!("as many answers as statements")))
     })
     .await;
-    give_back(connection, answer)
+    give_back(pool, connection, answer)
 }
 
 async fn take(pool: &Pool) -> Result<Object, Error> {
@@ -66,9 +66,14 @@ async fn within_time<T>(work: impl Future<Output = Result<T, Error>>) -> Result<
 }
 
 /// Returns the connection to its pool, or drops it where it must not be used again.
-fn give_back<T>(connection: Object, answer: Result<T, Error>) -> Result<T, Error> {
+fn give_back<T>(pool: &Pool, connection: Object, answer: Result<T, Error>) -> Result<T, Error> {
     if answer.as_ref().is_err_and(Error::condemns_connection) {
         drop(Object::take(connection));
+    }
+    // After a fail-over the idle connections lead to the same server as this one. They pass every probe, and each would
+    // cost a run.
+    if answer.as_ref().is_err_and(Error::is_read_only) {
+        pool.retain(|_, _| false);
     }
     answer
 }
