@@ -11,7 +11,7 @@ use tokio::process::Command;
 use crate::claim::quota;
 use crate::function::{MINUTE, set_up};
 
-const TEN_MINUTES: i64 = 600;
+const TEN_MINUTES: i32 = 600;
 
 /// A library that shifts the wall clock of a program into which it is loaded; removed when dropped. The compiler that
 /// builds the tests builds it, so that nothing has to be installed for it.
@@ -46,7 +46,7 @@ async fn seconds_ahead(db: &Database, relay: &Function) -> f64 {
     db.value(&ahead).await
 }
 
-async fn a_run_with_its_clock_ahead_by(seconds: i64) {
+async fn a_run_with_its_clock_ahead_by(seconds: i32) {
     let db = Database::fresh().await;
     let endpoint = Endpoint::start();
     let held = db.pending(2).await;
@@ -71,10 +71,10 @@ async fn a_run_with_its_clock_ahead_by(seconds: i64) {
     command.env("LD_PRELOAD", &shift.0).env("CLOCK_SHIFT_SECONDS", seconds.to_string());
     let relay = Function::start(command).await;
     // Lambda tells the deadline by the function's own clock.
-    let time = MINUTE + Duration::from_secs(seconds.max(0).unsigned_abs());
+    let time = MINUTE + Duration::from_secs(seconds.max(0).unsigned_abs().into());
     endpoint.answer_next([Answer::fail(["0"], "InternalError")]);
     let report = relay.invoke(&json!({}), time).await.unwrap();
-    let off = seconds_ahead(&db, &relay).await - seconds as f64;
+    let off = seconds_ahead(&db, &relay).await - f64::from(seconds);
     assert!(off.abs() < 60.0, "its clock is not shifted, but {off} s off");
 
     assert_eq!((&report["claimed"], &report["dispatched"]), (&json!(3), &json!(2)), "{report}");

@@ -1,5 +1,5 @@
-//! A database that goes away under a run: ends sessions, becomes read-only, or falls silent. It costs a run at most, and
-//! never a message.
+//! A database that goes away under a run: ends sessions, becomes read-only, or falls silent. It costs a run at most,
+//! and never a message.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use outbox::RunPolicy;
 use outbox_publish::AwsPublisher;
 use outbox_relay::Relay;
-use outbox_tests::endpoint::{Answer, Endpoint, Gate};
+use outbox_tests::endpoint::{Answer, Endpoint, Gate, Received};
 use outbox_tests::{Database, Function, destinations, queue_at, relay};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -37,11 +37,8 @@ async fn a_fail_over_costs_one_run_and_not_one_for_each_connection() {
     let db = Database::fresh().await;
     let endpoint = Endpoint::start();
     let mut command = set_up("relay", &db.url(), &endpoint);
-    let relay = Function::start({
-        command.env("OUTBOX_BATCH_SIZE", "20");
-        command
-    })
-    .await;
+    command.env("OUTBOX_BATCH_SIZE", "20");
+    let relay = Function::start(command).await;
     db.pending(100).await;
     relay.invoke(&json!({}), MINUTE).await.unwrap();
     assert_eq!(db.value::<i64>(&format!("SELECT count(*) {SESSIONS}")).await, 2);
@@ -187,6 +184,6 @@ async fn a_connection_that_goes_silent_in_a_claim_is_given_up_before_the_deadlin
     db.expire_leases().await;
     assert_eq!(relay.invoke(&json!({}), MINUTE).await.unwrap()["dispatched"], 3);
     let accepted = endpoint.accepted();
-    let distinct: BTreeSet<_> = accepted.iter().map(|received| received.message_id()).collect();
+    let distinct: BTreeSet<_> = accepted.iter().map(Received::message_id).collect();
     assert_eq!((accepted.len(), distinct.len()), (8, 8));
 }

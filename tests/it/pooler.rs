@@ -1,17 +1,19 @@
 //! Through a transaction pooler: every statement of every program finds a connection that others have used in between.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use futures_util::future;
 use outbox::RunPolicy;
-use outbox_lambda::{Program, Settings, pool};
+use outbox_lambda::{Asked, Credentials, Login, Program, Settings, explain, pool, pool_with};
 use outbox_publish::AwsPublisher;
 use outbox_relay::Relay;
 use outbox_store::{Schema, Store};
-use outbox_tests::endpoint::{Answer, Endpoint};
+use outbox_tests::endpoint::{Answer, Endpoint, Received};
 use outbox_tests::{Database, destinations, program, queue_at};
 use tokio::process::Command;
 use tokio_util::sync::CancellationToken;
+use url::Url;
 
 use pgbouncer::PgBouncer;
 
@@ -28,8 +30,8 @@ fn relay(url: &str, endpoint: &Endpoint) -> Relay<AwsPublisher> {
     Relay::new(store, publisher, to, policy, "test".to_owned())
 }
 
-/// Case P18: four relays with two connections each, on two connections of the server, 52 runs. A thing of a session that
-/// were left behind, such as a prepared statement's name, would meet its like.
+/// Case P18: four relays with two connections each, on two connections of the server, 52 runs. A thing of a session
+/// that were left behind, such as a prepared statement's name, would meet its like.
 #[tokio::test]
 async fn relays_share_a_transaction_pooler_and_publish_everything_once() {
     let db = Database::fresh().await;
@@ -55,11 +57,42 @@ async fn relays_share_a_transaction_pooler_and_publish_everything_once() {
     assert_eq!(n_dispatched, 1_200);
     assert_eq!(db.count("dispatched").await, 1_200);
     let accepted = endpoint.accepted();
-    let distinct: BTreeSet<_> = accepted.iter().map(|received| received.message_id()).collect();
+    let distinct: BTreeSet<_> = accepted.iter().map(Received::message_id).collect();
     assert_eq!((accepted.len(), distinct.len()), (1_200, 1_200));
     let sessions = "SELECT count(*) FROM pg_stat_activity
                     WHERE datname = current_database() AND application_name = 'outbox-purge'";
     assert!((1..=2).contains(&db.value::<i64>(sessions).await));
+}
+
+/// A secret after a rotation: it was fetched before, and holds another login now.
+struct Rotated(String);
+
+impl Credentials for Rotated {
+    fn login(&self) -> Asked<'_, Login> {
+        Box::pin(async { Ok(Login::new(&self.0, "as it was")) })
+    }
+
+    fn renewed<'a>(&'a self, _: &'a Login) -> Asked<'a, Option<Login>> {
+        Box::pin(async { Ok(Some(Login::new(&self.0, "secret"))) })
+    }
+}
+
+/// Case P24 behind a pooler, which refuses a login in words of its own.
+#[tokio::test]
+async fn a_login_that_a_pooler_refuses_is_renewed_or_told_as_a_servers_own() {
+    let db = Database::empty().await;
+    let url = db.url_as("pg_monitor").await;
+    let pgbouncer = PgBouncer::start(&[&url]).await;
+    let mut url = Url::parse(&pgbouncer.url(&url)).unwrap();
+    url.set_password(Some("as it was")).unwrap();
+    let settings = Settings::from_vars(Program::Purge, [("OUTBOX_DATABASE_URL", url.as_str())]);
+    let database = settings.unwrap().database;
+    let error = explain(&database, &pool(&database).unwrap().get().await.unwrap_err()).unwrap();
+    assert_eq!(error.code(), "database_sign_in", "{error}");
+
+    let rotated = Arc::new(Rotated(url.username().to_owned()));
+    let pool = pool_with(&database, rotated).unwrap();
+    pool.get().await.unwrap().query_typed("SELECT", &[]).await.unwrap();
 }
 
 /// The program `outbox` with these arguments, as that user.
@@ -78,7 +111,9 @@ async fn the_operators_verbs_go_through_a_transaction_pooler() {
     let url = pgbouncer.url(&url);
     for _ in 0..2 {
         let ids = db.pending(2).await;
-        db.run(&format!("UPDATE outbox.message SET dead_at = now(), dead_reason = 'refused', attempts = 1 WHERE id = {}", ids[0])).await;
+        let dead =
+            "UPDATE outbox.message SET dead_at = now(), dead_reason = 'refused', attempts = 1";
+        db.run(&format!("{dead} WHERE id = {}", ids[0])).await;
         for (arguments, code) in [
             (&["status"][..], 1), // Somebody has to look at the dead one.
             (&["pause", "orders", "--reason", "test"], 0),

@@ -20,6 +20,10 @@ use server::PasswordServer;
 
 mod server;
 
+/// The sessions of a pool of this process in a test's database.
+const PURGE_SESSIONS: &str = "FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name = 'outbox-purge'";
+
 /// A source that counts how often it was asked, and answers with the password that counts at that time.
 struct Source {
     user: String,
@@ -116,7 +120,7 @@ async fn a_connection_outlives_its_token_and_each_new_one_is_opened_with_a_fresh
     drop((kept, second));
 
     source.advance(&db, 20).await;
-    db.run("SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = 'outbox-purge' AND datname = current_database()").await;
+    db.run(&format!("SELECT pg_terminate_backend(pid, 5000) {PURGE_SESSIONS}")).await;
     pool.get().await.unwrap().query_one(pid, &[]).await.unwrap();
     assert_eq!(source.counts(), (3, 0));
 }

@@ -7,7 +7,7 @@ pub fn postgres_bin() -> PathBuf {
     var("POSTGRES_BIN").into()
 }
 
-/// PgBouncer's program, for a test that goes through one.
+/// The program of `PgBouncer`, for a test that goes through one.
 ///
 /// # Panics
 /// If there is none.

@@ -35,10 +35,11 @@ impl Secret {
 
 impl Drop for Secret {
     fn drop(&mut self) {
-        let delete = self.client.delete_secret().secret_id(&self.arn);
-        let delete = delete.force_delete_without_recovery(true);
+        let arn = self.arn.clone();
         teardown::wait_for(async move {
-            let _ = delete.send().await;
+            // A client of its own: the connections of the other belong to the test's runtime.
+            let delete = Client::new(&Queue::sdk_config()).delete_secret().secret_id(arn);
+            let _ = delete.force_delete_without_recovery(true).send().await;
         });
     }
 }

@@ -23,8 +23,8 @@ pub trait Credentials: Send + Sync {
     /// What the next connection signs in with.
     fn login(&self) -> Asked<'_, Login>;
 
-    /// Another login in place of one that the server has just refused with 28P01 or 28000; `None` if the source has no
-    /// other, which is the default.
+    /// Another login in place of one that the server has just refused with 28P01 or 28000, or a pooler in its own words;
+    /// `None` if the source has no other, which is the default.
     fn renewed<'a>(&'a self, refused: &'a Login) -> Asked<'a, Option<Login>> {
         let _ = refused;
         Box::pin(async { Ok(None) })

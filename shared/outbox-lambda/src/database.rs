@@ -19,7 +19,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use crate::carried::{Unopened, carried};
 use crate::credentials::{self, Asked, Credentials, Login};
 use crate::error::Error;
-use crate::explain::explain_failure;
+use crate::explain::{explain_failure, refuses_login};
 use crate::settings::Database;
 use crate::tls;
 
@@ -106,7 +106,7 @@ pub async fn connect_directly(database: &Database) -> Result<Client, Error> {
     }
 }
 
-/// PgBouncer says 08P01, RDS Proxy 0A000, and both name what they do not take.
+/// `PgBouncer` says 08P01, RDS Proxy 0A000, and both name what they do not take.
 fn refuses_options(error: &tokio_postgres::Error) -> bool {
     error.as_db_error().is_some_and(|answer| {
         [SqlState::PROTOCOL_VIOLATION, SqlState::FEATURE_NOT_SUPPORTED].contains(answer.code())
@@ -141,7 +141,7 @@ impl Connector {
     async fn open(&self, settings: &Config) -> Opened {
         let login = self.ask(self.credentials.login()).await?;
         let error = match self.open_as(&login, settings).await {
-            Err(error) if is_refused(&error) => error,
+            Err(error) if error.as_db_error().is_some_and(refuses_login) => error,
             answer => return answer,
         };
         let Some(other) = self.ask(self.credentials.renewed(&login)).await? else {
@@ -170,12 +170,6 @@ impl Connector {
             Err(_) => Err(carried(Unopened::NoAnswer).await),
         }
     }
-}
-
-/// A wrong password, or a role that may not sign in (any more).
-fn is_refused(error: &tokio_postgres::Error) -> bool {
-    let states = [SqlState::INVALID_PASSWORD, SqlState::INVALID_AUTHORIZATION_SPECIFICATION];
-    error.code().is_some_and(|state| states.contains(state))
 }
 
 /// Opens a connection and starts the task that moves its bytes.

@@ -99,7 +99,7 @@ fn of_answer(database: &Database, answer: &DbError) -> Option<Error> {
     let state = answer.code();
     let said = format!("{} (SQLSTATE {})", answer.message(), state.code());
     let is_fatal = answer.severity() == "FATAL";
-    Some(if *state == SqlState::INVALID_PASSWORD {
+    Some(if *state == SqlState::INVALID_PASSWORD || is_poolers_refusal(answer) {
         sign_in(database, format!("{said}; check the user and the password"))
     } else if state.code().starts_with("28") {
         sign_in(
@@ -121,6 +121,19 @@ fn of_answer(database: &Database, answer: &DbError) -> Option<Error> {
     } else {
         return None;
     })
+}
+
+/// Whether it is the role or its password that is refused: wrong, or one that may not sign in (any more).
+pub(crate) fn refuses_login(answer: &DbError) -> bool {
+    let states = [SqlState::INVALID_PASSWORD, SqlState::INVALID_AUTHORIZATION_SPECIFICATION];
+    states.contains(answer.code()) || is_poolers_refusal(answer)
+}
+
+/// `PgBouncer` has one SQLSTATE for whatever it refuses; of a login it says "SASL authentication failed" (1.18), or
+/// "password authentication failed".
+fn is_poolers_refusal(answer: &DbError) -> bool {
+    *answer.code() == SqlState::PROTOCOL_VIOLATION
+        && answer.message().contains("authentication failed")
 }
 
 fn of_network(database: &Database, error: &io::Error) -> Error {

@@ -124,7 +124,7 @@ impl Drop for Server {
     }
 }
 
-/// Postgres and PgBouncer refuse to run as root; they are run as nobody then, as the local stack's own server.
+/// Postgres and `PgBouncer` refuse to run as root; they are run as nobody then, as the local stack's own server.
 pub(crate) fn as_server(program: &str) -> Command {
     if !rustix::process::geteuid().is_root() {
         return Command::new(program);

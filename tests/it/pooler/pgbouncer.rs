@@ -1,5 +1,5 @@
-//! A PgBouncer of a test's own, in transaction mode: two connections to the server for whoever comes, and nothing of a
-//! session survives a transaction.
+//! A `PgBouncer` of a test's own, in transaction mode: two connections to the server for whoever comes, and nothing
+//! of a session survives a transaction.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -11,7 +11,7 @@ use url::Url;
 
 use crate::connect::server::{as_server, free_port, output, write};
 
-/// A running PgBouncer; it is killed and its files removed when dropped.
+/// A running `PgBouncer`; it is killed and its files removed when dropped.
 pub(super) struct PgBouncer {
     directory: PathBuf,
     port: u16,

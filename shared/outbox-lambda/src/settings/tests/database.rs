@@ -150,6 +150,23 @@ fn the_server_sees_which_program_is_connected() {
     assert_eq!(name_in("postgres://u@db/shop?application_name=mine"), Some("mine".to_owned()));
 }
 
+/// Case P10: a relay that never stops has nobody else to tell it that its connection leads nowhere.
+#[test]
+fn a_connection_whose_other_end_is_gone_is_noticed_within_a_minute() {
+    let connection = of_url("postgres://u@db/shop").unwrap().connection;
+    let (interval, retries) = (
+        connection.get_keepalives_interval().unwrap(),
+        connection.get_keepalives_retries().unwrap(),
+    );
+    let while_idle = connection.get_keepalives_idle() + interval * retries;
+    assert!(connection.get_keepalives() && while_idle < Duration::from_mins(1), "{while_idle:?}");
+    assert_eq!(
+        connection.get_tcp_user_timeout(),
+        Some(&Duration::from_secs(10)),
+        "while it is used"
+    );
+}
+
 /// Case L13: in whatever way a URL is malformed, no piece of its password is repeated.
 #[test]
 fn no_problem_with_a_url_and_no_debug_form_shows_the_password() {
