@@ -334,3 +334,14 @@ async fn without_aws_credentials_the_run_says_what_they_are_for() {
         assert!(text.contains("AWS credentials") && text.contains("AWS_PROFILE"), "{text}");
     }
 }
+
+#[tokio::test]
+async fn a_token_without_a_region_is_refused_with_the_variable_to_set() {
+    let endpoint = Endpoint::start();
+    let mut command = relay("postgres://127.0.0.1:9/shop", "iam", "", &endpoint);
+    command.env("OUTBOX_DATABASE_USER", "relay").env_remove("AWS_REGION");
+    let relay = Function::start(command).await;
+    let error = relay.invoke(&json!({}), Duration::from_secs(10)).await.unwrap_err();
+    assert_eq!(error["errorType"], "database_credentials", "{error}");
+    assert!(error["errorMessage"].as_str().unwrap().contains("set AWS_REGION"), "{error}");
+}
