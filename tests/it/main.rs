@@ -4,11 +4,13 @@
 
 mod claim;
 mod cli;
+mod clock;
 mod connect;
 mod connection;
 mod crash;
 mod deadline;
 mod enqueue;
+mod failover;
 mod function;
 mod layering;
 mod mark;
@@ -16,6 +18,7 @@ mod migrate;
 mod order;
 mod outage;
 mod plan;
+mod pooler;
 mod publish;
 mod purge;
 mod queries;
@@ -24,4 +27,5 @@ mod release;
 mod replay;
 mod roles;
 mod run;
+mod sign_in;
 mod statement;
