@@ -21,6 +21,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a failed unwrap fails the test"))]
 
+mod archived;
 mod backlog;
 mod claim;
 mod connection;
@@ -36,6 +37,7 @@ mod redrive;
 mod schema;
 mod store;
 
+pub use archived::{ArchivedRow, PurgeableMessage};
 pub use backlog::Backlog;
 pub use claim::{Claim, Quota};
 pub use due::DueDestination;
