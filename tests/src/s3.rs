@@ -44,8 +44,8 @@ impl ScriptedS3 {
         });
         let socket = http::bind((Ipv4Addr::LOCALHOST, 0).into());
         let url = format!("http://{}", socket.local_addr().expect("a bound socket has an address"));
-        let served = Arc::clone(&script);
-        let server = Server::start(socket, move |request| serve(request, Arc::clone(&served)));
+        let answering = Arc::clone(&script);
+        let server = Server::start(socket, move |request| serve(request, Arc::clone(&answering)));
         Self { url, script, _server: server }
     }
 

@@ -88,6 +88,27 @@ fn has_own_endpoint(config: &SdkConfig) -> bool {
         .build()
         .expect("all three parts are given");
     let of_service = || config.service_config().and_then(|service| service.load_config(key));
-    let endpoint = config.endpoint_url().map(str::to_owned).or_else(of_service);
+    let endpoint = of_service().or_else(|| config.endpoint_url().map(str::to_owned));
     endpoint.is_some_and(|url| !url.contains("amazonaws.com"))
+}
+
+#[cfg(test)]
+mod tests {
+    use aws_config::Region;
+
+    use super::*;
+
+    #[test]
+    fn a_bucket_is_a_path_on_an_endpoint_of_ones_own_and_a_host_name_at_aws() {
+        let config = || SdkConfig::builder().region(Region::from_static("eu-west-1"));
+        assert!(!has_own_endpoint(&config().build()));
+        for (url, is_own) in [
+            ("http://localstack:4566", true),
+            ("https://minio.example.com", true),
+            ("https://s3.eu-west-1.amazonaws.com", false),
+            ("https://bucket.vpce-1a2b.s3.eu-west-1.vpce.amazonaws.com", false),
+        ] {
+            assert_eq!(has_own_endpoint(&config().endpoint_url(url).build()), is_own, "{url}");
+        }
+    }
 }

@@ -87,7 +87,7 @@ impl Store {
             (&i64::from(max_bytes) as _, Type::INT8),
         ];
         let [rows] = connection::guarded(&self.pool, [(&self.sql.purgeable, &params)]).await?;
-        Ok(rows.into_iter().map(purgeable).collect())
+        Ok(rows.iter().map(purgeable).collect())
     }
 
     /// Deletes what is archived, in a transaction of its own, and returns how many. A row that was written since
@@ -117,7 +117,7 @@ impl Store {
     }
 }
 
-fn purgeable(row: Row) -> PurgeableMessage {
+fn purgeable(row: &Row) -> PurgeableMessage {
     let headers = RawValue::from_string(row.get("headers"));
     PurgeableMessage {
         id: row.get("id"),

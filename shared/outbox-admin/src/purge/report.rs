@@ -6,7 +6,7 @@ use serde::Serialize;
 /// What a purge did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PurgeReport {
-    /// Messages deleted.
+    /// Messages deleted, but for those of a statement whose answer was lost.
     pub purged: u64,
     /// Messages written to the archive; more than were deleted, if some changed meanwhile or it ended between the two.
     pub archived: u64,
