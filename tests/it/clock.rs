@@ -8,7 +8,7 @@ use outbox_tests::{Database, Function, eventually};
 use serde_json::json;
 use tokio::process::Command;
 
-use crate::claim::quota;
+use crate::claim::{claim_of, quota};
 use crate::function::{MINUTE, set_up};
 
 const TEN_MINUTES: i32 = 600;
@@ -50,9 +50,7 @@ async fn a_run_with_its_clock_ahead_by(seconds: i32) {
     let db = Database::fresh().await;
     let endpoint = Endpoint::start();
     let held = db.pending(2).await;
-    let lease = Duration::from_mins(1);
-    let quotas = [quota("orders", 2)];
-    let claim = db.store().claim(&quotas, 0..=i32::MAX, lease, "another").await.unwrap();
+    let claim = claim_of(&db.store(), &[quota("orders", 2)]).await;
     assert_eq!(claim.messages.len(), 2);
     db.run(&format!(
         "UPDATE outbox.message SET locked_until = now() - interval '1 second' WHERE id = {}",

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// A crate that only these packages may name. The tests and examples may name everything.
-const ONLY_IN: [(&str, &[&str]); 10] = [
+const ONLY_IN: [(&str, &[&str]); 12] = [
     ("tokio-postgres", &["outbox-store", "outbox-lambda"]),
     ("deadpool-postgres", &["outbox-store", "outbox-lambda"]),
     ("refinery", &["outbox-store"]),
@@ -12,8 +12,10 @@ const ONLY_IN: [(&str, &[&str]); 10] = [
     ("aws-sdk-sns", &["outbox-publish"]),
     ("aws-sdk-secretsmanager", &["outbox-lambda"]),
     ("aws-sigv4", &["outbox-lambda"]),
+    ("aws-sdk-s3", &["outbox-archive"]),
     ("lambda_runtime", &["relay", "purge", "admin"]),
     ("clap", &["outbox-admin"]),
+    ("outbox-archive", &["outbox-admin", "purge"]),
     ("outbox-publish", &["outbox-relay", "relay", "outbox-admin"]),
 ];
 
@@ -37,7 +39,7 @@ fn manifests() -> BTreeMap<String, Vec<String>> {
 #[test]
 fn each_crate_names_only_what_its_layer_may_know() {
     let manifests = manifests();
-    assert_eq!(manifests.len(), 9, "six shared crates and three functions: {manifests:?}");
+    assert_eq!(manifests.len(), 10, "seven shared crates and three functions: {manifests:?}");
     for (package, dependencies) in &manifests {
         for (dependency, allowed) in ONLY_IN {
             let names_it = dependencies.iter().any(|d| d == dependency);
@@ -55,18 +57,35 @@ fn the_vocabulary_is_pure() {
     assert_eq!(manifests()["outbox"], ["serde", "serde_json", "thiserror", "uuid"]);
 }
 
-/// Purge can't send a message even by mistake.
-#[test]
-fn the_purge_has_no_publisher_in_its_whole_tree() {
+/// All packages that a program is made of, as it is shipped: built by itself.
+fn tree(package: &str) -> String {
     let tree = std::process::Command::new(env!("CARGO"))
-        .args(["tree", "--offline", "--package", "purge", "--edges", "normal", "--prefix", "none"])
+        .args(["tree", "--offline", "--package", package, "--edges", "normal", "--prefix", "none"])
         .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
         .output()
         .unwrap();
     let tree = String::from_utf8(tree.stdout).unwrap();
     assert!(tree.contains("outbox-store"), "{tree}");
+    tree
+}
+
+/// Purge can't send a message even by mistake.
+#[test]
+fn the_purge_has_no_publisher_in_its_whole_tree() {
+    let tree = tree("purge");
     for forbidden in ["aws-sdk-sqs", "aws-sdk-sns", "outbox-publish", "outbox-relay"] {
         assert!(!tree.contains(forbidden), "purge depends on {forbidden}");
+    }
+}
+
+/// Only what purges knows the archive: S3 is a large part of a program.
+#[test]
+fn the_relay_and_the_admin_function_have_no_archive_in_their_whole_tree() {
+    for package in ["relay", "admin"] {
+        let tree = tree(package);
+        for forbidden in ["aws-sdk-s3", "outbox-archive"] {
+            assert!(!tree.contains(forbidden), "{package} depends on {forbidden}");
+        }
     }
 }
 

@@ -103,6 +103,8 @@ fn guarded() -> Vec<(&'static str, Vec<String>)> {
         ("isolate", vec![format!("{TOKEN}, 1")]),
         ("due", vec![String::new()]),
         ("purge", vec!["1000, 10".to_owned()]),
+        ("purgeable", vec!["1000, 10, 1000000".to_owned()]),
+        ("purge_archived", vec![format!("1000, {ids}, ARRAY['7', '8']")]),
     ]
 }
 

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 #![allow(clippy::missing_errors_doc, reason = "test support fails the test")]
 
+pub mod bucket;
 mod database;
 pub mod endpoint;
 mod eventually;
@@ -13,9 +14,11 @@ mod program;
 mod queue;
 mod relay;
 mod runtime;
+mod s3;
 mod secret;
 mod teardown;
 
+pub use bucket::Bucket;
 pub use database::Database;
 pub use eventually::eventually;
 pub use local::{pgbouncer, postgres_bin};
@@ -23,4 +26,5 @@ pub use program::{Ended, Process, program};
 pub use queue::{Queue, Received, Topic};
 pub use relay::{destinations, queue_at, relay};
 pub use runtime::Function;
+pub use s3::ScriptedS3;
 pub use secret::Secret;

@@ -3,13 +3,11 @@
 //! Settings are read and the pool built once at cold start, without a connection to anything. The
 //! program has no publisher in it: it cannot send a message, not even by mistake.
 
-use std::time::Instant;
-
 use lambda_runtime::{Context, Diagnostic, LambdaEvent, service_fn};
-use outbox_admin::{PurgeReport, purge_until};
-use outbox_lambda::settings::Purge;
-use outbox_lambda::{AnyEvent, Database, Program, Settings, describe, logs};
-use outbox_store::{Error, Schema, Store};
+use outbox_admin::{Purge, PurgeError, PurgeFailure, PurgeReport, TimeLimits};
+use outbox_archive::Archive;
+use outbox_lambda::{AnyEvent, Database, Program, Settings, aws_config, describe, logs};
+use outbox_store::{Schema, Store};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
@@ -17,29 +15,41 @@ async fn main() -> anyhow::Result<()> {
     logs::init(&settings.logs, logs::Stream::Stdout);
     let pool = outbox_lambda::pool(&settings.database)?;
     let store = Store::new(pool, Schema::new(&settings.schema)?);
+    let archive = match settings.purge.archive.clone() {
+        Some(location) => Some(Archive::new(&aws_config().await, location)),
+        None => None,
+    };
+    let purge = Purge {
+        store: &store,
+        retention: settings.purge.retention,
+        batch_size: settings.purge.batch_size,
+        archive: archive.as_ref(),
+    };
 
     let handler =
-        service_fn(|event: LambdaEvent<AnyEvent>| invoke(&store, &settings, event.context));
+        service_fn(|event: LambdaEvent<AnyEvent>| invoke(&purge, &settings, event.context));
     lambda_runtime::run(handler).await.map_err(anyhow::Error::from_boxed)
 }
 
 async fn invoke(
-    store: &Store,
+    purge: &Purge<'_>,
     settings: &Settings,
     context: Context,
 ) -> Result<PurgeReport, Diagnostic> {
-    let Purge { retention, batch_size } = settings.purge;
     let deadline = outbox_lambda::deadline(context.deadline);
     let margin = settings.relay.policy.deadline_margin;
-    let before = |margin| deadline.checked_sub(margin).unwrap_or(deadline);
+    let before = |margin| Some(deadline.checked_sub(margin).unwrap_or(deadline));
 
     // No batch is started within the margin, and the last quarter of it is for the answer.
-    let purge = purge_until(store, retention, batch_size, Some(before(margin)));
-    let time = before(margin / 4).saturating_duration_since(Instant::now());
-    let purged = tokio::time::timeout(time, purge).await.unwrap_or(Err(Error::Timeout(time)));
-    let report = purged.map_err(|error| failure(&settings.database, &error))?;
+    let limits = TimeLimits { start_until: before(margin), end_by: before(margin / 4) };
+    let report = match purge.run(limits, |_| ()).await {
+        Ok(report) => report,
+        Err(error) => return Err(failure(&settings.database, &error)),
+    };
     tracing::info!(
         purged = report.purged,
+        archived = report.archived,
+        objects = report.objects,
         drained = report.drained,
         duration_ms = report.duration_ms,
         "purge finished"
@@ -48,8 +58,23 @@ async fn invoke(
 }
 
 /// What the invoker is told, and the log.
-fn failure(database: &Database, error: &Error) -> Diagnostic {
-    let cause = describe(database, error);
-    tracing::error!(error.r#type = cause.code(), error = %cause, "purge failed");
-    Diagnostic { error_type: cause.code().to_owned(), error_message: cause.to_string() }
+fn failure(database: &Database, PurgeError { report, failure }: &PurgeError) -> Diagnostic {
+    let (code, error) = match failure {
+        PurgeFailure::Store(error) => {
+            let cause = describe(database, error);
+            (cause.code().to_owned(), cause.to_string())
+        }
+        PurgeFailure::Archive(error) => (error.code().to_owned(), error.to_string()),
+    };
+    tracing::error!(
+        error.r#type = code,
+        error,
+        purged = report.purged,
+        archived = report.archived,
+        objects = report.objects,
+        duration_ms = report.duration_ms,
+        "purge failed"
+    );
+    let error_message = format!("{error}; {}", report.before_failure());
+    Diagnostic { error_type: code, error_message }
 }

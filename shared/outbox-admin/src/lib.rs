@@ -3,6 +3,8 @@
 //! A [`Command`] goes in and a [`Reply`] comes out, both of them plain JSON, so that the admin function
 //! and the command line `outbox` know the same verbs by the same names. Start at [`execute`].
 //!
+//! With the feature `purge` there is [`Purge`] too, which deletes what is dispatched and old.
+//!
 //! The library sends nothing: without the feature `cli` it does not even know a publisher, and so
 //! neither do the functions that use it.
 
@@ -11,6 +13,7 @@
 mod command;
 mod error;
 mod pause;
+#[cfg(feature = "purge")]
 mod purge;
 mod redrive;
 mod status;
@@ -18,6 +21,7 @@ mod status;
 pub use command::{Command, Reply, Request, execute};
 pub use error::Error;
 pub use pause::{Pause, Paused, Resumed};
-pub use purge::{PurgeReport, purge_until};
+#[cfg(feature = "purge")]
+pub use purge::{Purge, PurgeError, PurgeFailure, PurgeReport, TimeLimits};
 pub use redrive::{Redrive, Redriven};
 pub use status::{OLDEST_DUE_LIMIT_SECONDS, Status, status};

@@ -1,48 +1,71 @@
-//! Purge: batch after batch, so that no transaction is long.
+//! Purge: dispatched messages past their retention are deleted, by way of the archive if there is one.
+//!
+//! Each transaction is one bounded statement that waits for no row, so that a purge holds up neither a claim nor a
+//! mark, and whatever ends it early leaves what it has done so far. A message is deleted only after the object that
+//! holds it was acknowledged; between the two there is no transaction, and so a crash there leaves a copy in the
+//! archive and nothing else. Called by the purge function and by `outbox purge`.
+
+mod batch_size;
+mod patience;
+mod report;
+mod run;
 
 use std::time::{Duration, Instant};
 
-use outbox_store::{Error, Store};
-use serde::Serialize;
+use outbox_archive::Archive;
+use outbox_store::Store;
 
-/// What a purge did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct PurgeReport {
-    /// Messages deleted.
-    pub purged: u64,
-    /// Whether nothing past its retention was left.
-    pub drained: bool,
-    /// How long it took, in milliseconds.
-    pub duration_ms: u64,
+pub use report::{PurgeError, PurgeFailure, PurgeReport};
+use run::Run;
+
+/// What to purge, and how.
+pub struct Purge<'a> {
+    /// Where the messages are.
+    pub store: &'a Store,
+    /// How long a dispatched message is kept.
+    pub retention: Duration,
+    /// Most messages to delete with one statement.
+    pub batch_size: u32,
+    /// Where they are archived before they are deleted; `None` only deletes them.
+    pub archive: Option<&'a Archive>,
 }
 
-/// Deletes dispatched messages past their retention until none is left, or until that moment: no batch is
-/// started after it, though the first always is.
-///
-/// # Errors
-/// [`Error`] of the batch that failed; those before it stay deleted.
-///
-/// # Cancellation
-/// A dropped future leaves the batch in hand deleted or not.
-pub async fn purge_until(
-    store: &Store,
-    retention: Duration,
-    batch_size: u32,
-    until: Option<Instant>,
-) -> Result<PurgeReport, Error> {
-    let started = Instant::now();
-    store.check_version().await?;
-    let mut purged = 0;
-    let drained = loop {
-        let n_deleted = store.purge(retention, batch_size).await?;
-        purged += n_deleted;
-        if n_deleted < u64::from(batch_size) {
-            break true;
+/// How long a purge may take; without limits, until nothing is left.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TimeLimits {
+    /// No batch is started after this moment, though the first always is; what is archived is still deleted.
+    pub start_until: Option<Instant>,
+    /// What is under way at this moment is given up.
+    pub end_by: Option<Instant>,
+}
+
+impl Purge<'_> {
+    /// Purges batch after batch until nothing is left, or the time is up. After each of them `progress` is told
+    /// what has been done so far.
+    ///
+    /// Once it has begun, a failure of the database that may pass is tried again within the time.
+    ///
+    /// # Errors
+    /// [`PurgeError`] says why it ended, and what it had done by then. If the archive did not take an object, none of
+    /// its messages is deleted.
+    ///
+    /// # Cancellation
+    /// A dropped future leaves the batch in hand deleted or not; never deleted and not archived.
+    pub async fn run(
+        &self,
+        limits: TimeLimits,
+        progress: impl Fn(&PurgeReport),
+    ) -> Result<PurgeReport, PurgeError> {
+        let mut run = Run::new(self, limits);
+        let end = run.until_drained(progress).await;
+        run.report.duration_ms = milliseconds(run.started.elapsed());
+        match end {
+            Ok(()) => Ok(run.report),
+            Err(failure) => Err(PurgeError { report: run.report, failure }),
         }
-        if until.is_some_and(|until| Instant::now() >= until) {
-            break false;
-        }
-    };
-    let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-    Ok(PurgeReport { purged, drained, duration_ms })
+    }
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -17,6 +17,7 @@ mod table;
 use std::ffi::OsString;
 use std::time::Duration;
 
+use outbox::ArchiveLocation;
 use tracing::level_filters::LevelFilter;
 
 pub use database::Database;
@@ -75,12 +76,14 @@ impl Program {
 }
 
 /// Settings of the purge.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Purge {
     /// How long a dispatched message is kept.
     pub retention: Duration,
     /// Most messages of one statement.
     pub batch_size: u32,
+    /// Where messages are archived before they are deleted; `None` only deletes them.
+    pub archive: Option<ArchiveLocation>,
 }
 
 /// What is logged, and how.
@@ -148,7 +151,13 @@ fn purge(reader: &mut Reader) -> Purge {
     Purge {
         retention: Duration::from_hours(reader.whole(&table::RETENTION).into()),
         batch_size: reader.whole(&table::PURGE_BATCH_SIZE),
+        archive: archive(reader),
     }
+}
+
+fn archive(reader: &mut Reader) -> Option<ArchiveLocation> {
+    let location = ArchiveLocation::parse(reader.text(&table::ARCHIVE)?);
+    location.map_err(|problem| reader.complain(&table::ARCHIVE, &problem)).ok()
 }
 
 fn logs(reader: &mut Reader) -> Logs {

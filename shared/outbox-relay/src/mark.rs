@@ -15,6 +15,9 @@ use crate::traffic::News;
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
+/// What a single try gets: one that a silent connection swallows must leave time for another.
+const LONGEST_TRY: Duration = Duration::from_secs(6);
+
 /// What the first try gets at least; the deadline's margin has room for it.
 const FIRST_TRY: Duration = Duration::from_millis(500);
 
@@ -33,7 +36,8 @@ impl<P: Publish> Relay<P> {
         let mut locked = Marks::default();
         let mut pause = FIRST_PAUSE;
         loop {
-            match within(Some(until), self.store.mark(token, &marks)).await {
+            let try_until = until.min(Instant::now() + LONGEST_TRY);
+            match within(Some(try_until), self.store.mark(token, &marks)).await {
                 Ok(written) => {
                     log_fenced(token, written);
                     tally += written;

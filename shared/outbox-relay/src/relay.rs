@@ -296,10 +296,11 @@ impl Pace {
     }
 
     /// A run that has worked before tries again a few times, as a fail-over takes seconds; one that has not fails at once and
-    /// clearly. Returns the error if the run is to end.
+    /// clearly, but for a connection that led nowhere: the next one is new. Returns the error if the run is to end.
     fn failed(&mut self, error: Error) -> Option<Error> {
         self.n_failed += 1;
-        let is_worth_it = self.has_succeeded && error.store().is_transient();
+        let was_stale = self.n_failed == 1 && error.store().condemns_connection();
+        let is_worth_it = error.store().is_transient() && (self.has_succeeded || was_stale);
         if !is_worth_it || self.n_failed > MOST_FAILED_CLAIMS {
             return Some(error);
         }

@@ -118,5 +118,3 @@ impl Drop for Lent {
 async fn within_time<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
     tokio::time::timeout(ANSWER_WITHIN, work).await.unwrap_or(Err(Error::Timeout(ANSWER_WITHIN)))
 }
-<<<<<<< HEAD
-=======

@@ -99,7 +99,7 @@ impl Error {
     }
 
     /// Whether the connection must not be used again: it is lost, or leads to a server that can't serve us.
-    pub(crate) fn condemns_connection(&self) -> bool {
+    pub fn condemns_connection(&self) -> bool {
         match self {
             Self::Timeout(_) => true,
             Self::Database(error) => match error.code() {

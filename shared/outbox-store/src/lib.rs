@@ -21,6 +21,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a failed unwrap fails the test"))]
 
+mod archived;
 mod backlog;
 mod breaker;
 mod claim;
@@ -38,6 +39,7 @@ mod redrive;
 mod schema;
 mod store;
 
+pub use archived::{ArchivedRow, PurgeableMessage};
 pub use backlog::Backlog;
 pub use breaker::FailedRequests;
 pub use claim::{Claim, GroupQuota, Quota, Terms, Wanted};

@@ -67,6 +67,13 @@ mod table {
              "failed_requests", "breaker_open", "probe_due"]);
     pub(crate) const PURGE: Query = query!(purge,
         [INT8, INT8], ["id"]);
+    pub(crate) const PURGEABLE: Query = query!(purgeable,
+        [INT8, INT8, INT8],
+        ["id", "message_id", "destination", "message_group", "message_type", "content_type", "correlation_id",
+         "traceparent", "tracestate", "headers", "payload", "created_at", "dispatched_at", "broker_message_id",
+         "attempts", "dispatched_on", "row_version"]);
+    pub(crate) const PURGE_ARCHIVED: Query = query!(purge_archived,
+        [INT8, INT8_ARRAY, TEXT_ARRAY], ["id"]);
     pub(crate) const REDRIVE: Query = query!(redrive,
         [INT8_ARRAY, TEXT, TEXT, TEXT, TEXT, JSONB], ["n_messages"]);
     pub(crate) const PAUSE: Query = query!(pause,
@@ -101,6 +108,8 @@ pub const ALL: &[Query] = &[
     UNLOCKED,
     DUE,
     PURGE,
+    PURGEABLE,
+    PURGE_ARCHIVED,
     REDRIVE,
     PAUSE,
     RESUME,

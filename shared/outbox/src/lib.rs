@@ -11,6 +11,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a failed unwrap fails the test"))]
 
+mod archive_location;
 mod backoff;
 mod check;
 mod defect;
@@ -23,6 +24,7 @@ mod packer;
 mod policy;
 mod target;
 
+pub use archive_location::{ArchiveLocation, ArchiveLocationError};
 pub use backoff::Backoff;
 pub use check::{MAX_ATTRIBUTES, MAX_GROUP_CHARS};
 pub use defect::Defect;

@@ -10,7 +10,11 @@ use tokio::io::AsyncWriteExt;
 use super::command;
 
 /// Runs it with that standard input; its exit code and what it said.
-async fn enqueue(database_url: &str, input: &str, args: &[&str]) -> (Option<i32>, String) {
+pub(super) async fn enqueue(
+    database_url: &str,
+    input: &str,
+    args: &[&str],
+) -> (Option<i32>, String) {
     let args = [&["enqueue", "--output", "json", "--file", "-"], args].concat();
     let mut command = command(database_url, &args);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

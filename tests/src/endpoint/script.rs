@@ -72,7 +72,7 @@ impl Answer {
     }
 
     /// Whether the entry of that id reaches the queue or topic.
-    pub(super) fn accepts(&self, id: &str) -> bool {
+    pub(crate) fn accepts(&self, id: &str) -> bool {
         match self {
             Self::Accept | Self::Drop => true,
             Self::Fail(codes) => !codes.contains_key(id),
@@ -97,7 +97,7 @@ impl Gate {
         self.0.send_replace(true);
     }
 
-    pub(super) async fn passed(&self) {
+    pub(crate) async fn passed(&self) {
         let mut is_open = self.0.subscribe();
         is_open.wait_for(|is_open| *is_open).await.expect("the gate holds its own sender");
     }

@@ -161,6 +161,12 @@ pub(super) const PURGE_BATCH_SIZE: Setting = Setting::whole("OUTBOX_PURGE_BATCH_
     .unit("messages")
     .default("2000");
 
+pub(super) const ARCHIVE: Setting =
+    Setting::text("OUTBOX_ARCHIVE", "s3://BUCKET or s3://BUCKET/PREFIX")
+        .about("Where dispatched messages are archived before they are purged.")
+        .default_is("none; they are only deleted")
+        .example("s3://my-archive/outbox");
+
 pub(super) const LOG_LEVEL: Setting =
     Setting::one_of("OUTBOX_LOG_LEVEL", &["error", "warn", "info", "debug", "trace"])
         .about("Least severity that is logged; libraries stay at warn, so that no secret shows.")
@@ -199,6 +205,7 @@ pub(super) const ALL: &[&Setting] = &[
     &FUNCTION_TIMEOUT,
     &RETENTION,
     &PURGE_BATCH_SIZE,
+    &ARCHIVE,
     &LOG_LEVEL,
     &LOG_FORMAT,
 ];

@@ -36,7 +36,7 @@ fn what_is_not_given_has_its_documented_default() {
     assert_eq!(settings.schema, "outbox");
     assert_eq!(settings.relay.policy, outbox::RunPolicy::default());
     assert!(settings.relay.enabled);
-    let week = Purge { retention: Duration::from_hours(168), batch_size: 2_000 };
+    let week = Purge { retention: Duration::from_hours(168), batch_size: 2_000, archive: None };
     assert_eq!(settings.purge, week);
     assert_eq!(settings.logs, Logs { level: LevelFilter::INFO, format: LogFormat::Json });
 }
@@ -139,6 +139,17 @@ fn a_value_that_is_not_utf_8_is_refused_and_not_shown() {
     let vars = [("OUTBOX_SCHEMA", OsString::from_vec(vec![b'a', 0xff]))];
     let error = Settings::from_vars(Program::Purge, vars).unwrap_err();
     assert!(error.to_string().starts_with("OUTBOX_SCHEMA: the value (not shown) is not UTF-8"));
+}
+
+#[test]
+fn an_archive_that_is_no_bucket_is_refused_with_name_value_allowed_form_and_example() {
+    let settings = read(&[("OUTBOX_ARCHIVE", "s3://my-archive/outbox/")]).unwrap();
+    assert_eq!(settings.purge.archive.unwrap().to_string(), "s3://my-archive/outbox");
+    assert_eq!(
+        refused(&[("OUTBOX_ARCHIVE", "my-archive/outbox")]),
+        ["OUTBOX_ARCHIVE: \"my-archive/outbox\" is no s3:// address; allowed: s3://BUCKET or \
+          s3://BUCKET/PREFIX, for example \"s3://my-archive/outbox\""]
+    );
 }
 
 #[test]

@@ -1,7 +1,11 @@
 //! `outbox purge`
 
-use outbox_admin::purge_until;
-use outbox_lambda::Program;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use outbox_admin::{Purge, PurgeError, PurgeFailure, PurgeReport, TimeLimits};
+use outbox_archive::Archive;
+use outbox_lambda::{Program, aws_config};
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
@@ -9,13 +13,66 @@ use crate::output::{Output, messages};
 
 pub(crate) async fn run(output: Output) -> Result<Exit, Failure> {
     let context = Context::quiet(Program::CommandLine)?;
-    let outbox_lambda::settings::Purge { retention, batch_size } = context.settings.purge;
-    let report = purge_until(&context.store()?, retention, batch_size, None)
-        .await
-        .map_err(|error| context.failure(error))?;
-    output.show(&report, || {
-        let hours = retention.as_secs() / 3_600;
-        format!("purged {} dispatched over {hours} h ago", messages(report.purged))
-    })?;
-    Ok(Exit::Ok)
+    let settings = context.settings.purge.clone();
+    let archive = match settings.archive {
+        Some(location) => Some(Archive::new(&aws_config().await, location)),
+        None => None,
+    };
+    let store = context.store()?;
+    let purge = Purge {
+        store: &store,
+        retention: settings.retention,
+        batch_size: settings.batch_size,
+        archive: archive.as_ref(),
+    };
+
+    let (progress, started) = (progress_line(), Instant::now());
+    let end = purge
+        .run(TimeLimits::default(), |report| progress.set_message(so_far(report, started)))
+        .await;
+    progress.finish_and_clear();
+    let (report, failure) = match end {
+        Ok(report) => (report, None),
+        Err(PurgeError { report, failure }) => (report, Some(failure)),
+    };
+    // A failure before anything was done has nothing to show.
+    if failure.is_none() || report.purged + report.archived > 0 {
+        output.show(&report, || text(&report, settings.retention, archive.as_ref()))?;
+    }
+    match failure {
+        Some(PurgeFailure::Store(error)) => Err(context.store_failure(&error)),
+        Some(PurgeFailure::Archive(error)) => Err(Failure::problem(error.to_string())),
+        None => Ok(Exit::Ok),
+    }
+}
+
+/// Shows on a terminal only. How many there are to purge nobody counts: it would take as long as to purge them.
+fn progress_line() -> ProgressBar {
+    let style = ProgressStyle::with_template("{spinner} {msg}").expect("it is well formed");
+    let progress = ProgressBar::new_spinner().with_style(style);
+    progress.enable_steady_tick(Duration::from_millis(200));
+    progress
+}
+
+/// `purged 20000 messages, 8000 a second`.
+fn so_far(report: &PurgeReport, since: Instant) -> String {
+    let elapsed_ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX).max(1);
+    let rate = report.purged.saturating_mul(1_000) / elapsed_ms;
+    format!("purged {}, {rate} a second", messages(report.purged))
+}
+
+fn text(report: &PurgeReport, retention: Duration, archive: Option<&Archive>) -> String {
+    let hours = retention.as_secs() / 3_600;
+    let mut lines =
+        vec![format!("purged {} dispatched over {hours} h ago", messages(report.purged))];
+    if let Some(archive) = archive {
+        let (archived, n_objects) = (messages(report.archived), report.objects);
+        lines.push(format!("archived {archived} in {n_objects} objects at {}", archive.location()));
+    }
+    if !report.drained {
+        lines.push(
+            "not all was purged; the rest is held by others, or left to the next purge".to_owned(),
+        );
+    }
+    lines.join("\n")
 }
