@@ -8,10 +8,13 @@ use crate::queries;
 use crate::schema::Schema;
 
 /// The number of the latest migration.
-pub const SCHEMA_VERSION: i32 = 1;
+pub const SCHEMA_VERSION: i32 = 3;
 
-const FILES: [(&str, &str); 1] =
-    [("V1__outbox", include_str!("../../../sql/migrations/V1__outbox.sql"))];
+const FILES: [(&str, &str); 3] = [
+    ("V1__outbox", include_str!("../../../sql/migrations/V1__outbox.sql")),
+    ("V2__placeholder", include_str!("../../../sql/migrations/V2__placeholder.sql")),
+    ("V3__enqueue_refuses", include_str!("../../../sql/migrations/V3__enqueue_refuses.sql")),
+];
 
 /// Two programs must not migrate at once: refinery takes no lock. The number is arbitrary, ours alone.
 const ADVISORY_LOCK: i64 = 0x006f_7574_626f_7821;
