@@ -10,11 +10,13 @@
 //!   -> Answer                    answer.rs         the answer's two lists to one outcome per entry
 //!   -> RequestError              request_error.rs  no answer, or a refusal of the whole request
 //!        both ask                classify.rs       error code to failure class, text to bounded text
+//!             by           codes.rs         the table of codes
 //! ```
 
 mod answer;
 mod aws;
 mod classify;
+mod codes;
 mod request_error;
 mod sns;
 mod sqs;
