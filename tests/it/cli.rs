@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 use url::Url;
 
+mod doctor;
 mod enqueue;
 mod operate;
 mod relay;

@@ -31,6 +31,11 @@ impl RequestError {
         &self.failure.code
     }
 
+    /// What failed.
+    pub(crate) fn into_failure(self) -> Failure {
+        self.failure
+    }
+
     /// The outcome of each entry of the request.
     pub(crate) fn into_outcome(self) -> Outcome {
         Outcome::Failed(self.failure)

@@ -92,7 +92,7 @@ fn number_problem(number: &str) -> Option<&'static str> {
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let digits = format!("{whole}{fraction}");
     let digits_that_count = digits.trim_matches('0');
-    let Some(first) = digits.find(|digit| digit != '0') else { return None };
+    let first = digits.find(|digit| digit != '0')?;
     let out_of_range = Some("is a number not between 1e-128 and 1e126");
     let Ok(exponent) = exponent.parse::<i64>() else { return out_of_range };
     // The power of ten of the first digit that counts.

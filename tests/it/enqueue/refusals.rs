@@ -97,7 +97,7 @@ async fn a_refusal_names_argument_problem_what_is_allowed_and_an_example() {
 }
 
 /// A message with these fields, which are arguments of `outbox.enqueue`.
-fn with(fields: Value) -> NewMessage {
+fn with(fields: &Value) -> NewMessage {
     let mut message = json!({ "destination": "orders", "message_type": "t", "payload": "{}" });
     message.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
     serde_json::from_value(message).unwrap()
@@ -184,7 +184,7 @@ fn around_every_rule() -> Vec<NewMessage> {
         fields.push(json!({ "headers": headers, "content_type": "" }));
         fields.push(json!({ "headers": headers, "correlation_id": "c", "traceparent": "t" }));
     }
-    fields.into_iter().map(with).collect()
+    fields.iter().map(with).collect()
 }
 
 /// Enqueue and relay have the rules in two languages.
@@ -220,7 +220,7 @@ async fn a_message_of_just_the_most_bytes_is_enqueued_and_one_byte_more_is_not()
         json!({ "correlation_id": "ü", "traceparent": "t", "content_type": "text/plain" }),
         json!({ "content_type": "", "headers": { "tenant": "ü\"", "amount": 1.10 } }),
     ] {
-        let mut message = with(fields);
+        let mut message = with(&fields);
         message.destination = "probe".to_owned();
         db.enqueue([message.clone()]).await;
         let claimed = crate::claim::claim(&db.store(), &[crate::claim::quota("probe", 1)]).await;
@@ -247,10 +247,10 @@ async fn a_producers_own_role_and_settings_make_no_difference() {
         .await
         .unwrap();
     let good =
-        with(json!({ "payload": "\\u0001 \u{1F980}", "headers": { "a.b": "\\", "n": -1.5 } }));
+        with(&json!({ "payload": "\\u0001 \u{1F980}", "headers": { "a.b": "\\", "n": -1.5 } }));
     outbox_store::enqueue(&client, &good).await.unwrap();
     for bad in [json!({ "payload": "\u{1}" }), json!({ "headers": { "a..b": "x" } })] {
-        let error = outbox_store::enqueue(&client, &with(bad)).await.unwrap_err();
+        let error = outbox_store::enqueue(&client, &with(&bad)).await.unwrap_err();
         assert_eq!((error.code(), error.is_transient()), ("22023", false), "{error}");
         assert!(error.to_string().contains("(For example "), "{error}");
     }
