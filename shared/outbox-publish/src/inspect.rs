@@ -26,9 +26,9 @@ pub struct Properties {
     pub kms_key: Option<String>,
     /// Whether a queue has a dead-letter queue; `None` for a topic.
     pub has_redrive_policy: Option<bool>,
-    /// Confirmed subscriptions of a topic; `None` for a queue.
-    pub subscriptions: Option<u64>,
-    /// How many of a topic's queues get the message as it is; `None` if that may not be asked.
+    /// Confirmed subscriptions of a topic, up to 100; `None` for a queue.
+    pub subscriptions: Option<usize>,
+    /// How many of a topic's queues, up to 25, get the message as it is; `None` if that may not be asked.
     pub raw_queues: Option<usize>,
 }
 
@@ -59,33 +59,45 @@ pub(crate) async fn topic(
     topic_arn: &str,
     region: &str,
 ) -> Result<Properties, RequestError> {
-    let in_region = || SnsConfig::builder().region(Region::new(region.to_owned()));
+    let config = || SnsConfig::builder().region(Region::new(region.to_owned()));
     let call = client.get_topic_attributes().topic_arn(topic_arn).customize();
-    let told = call.config_override(in_region()).send().await?.attributes.unwrap_or_default();
-    let subscriptions = told.get("SubscriptionsConfirmed").and_then(|count| count.parse().ok());
+    let told = call.config_override(config()).send().await?.attributes.unwrap_or_default();
 
     let call = client.list_subscriptions_by_topic().topic_arn(topic_arn).customize();
-    let listed = call.config_override(in_region()).send().await;
-    let raw_queues = match listed {
-        Ok(listed) => {
-            let queues =
-                listed.subscriptions.unwrap_or_default().into_iter().filter_map(queue_subscription);
-            let is_raw = queues.take(MAX_ASKED_SUBSCRIPTIONS).map(|arn| async move {
-                let call = client.get_subscription_attributes().subscription_arn(arn).customize();
-                let told = call.config_override(in_region()).send().await.ok()?.attributes?;
-                (told.get("RawMessageDelivery")? == "true").then_some(())
-            });
-            Some(future::join_all(is_raw).await.into_iter().flatten().count())
-        }
-        Err(_) => None,
+    let listed = call.config_override(config()).send().await.ok();
+    let listed = listed.map(|listed| listed.subscriptions.unwrap_or_default());
+    let confirmed: Option<Vec<_>> =
+        listed.map(|listed| listed.into_iter().filter(is_confirmed).collect());
+
+    let told_count = told.get("SubscriptionsConfirmed").and_then(|count| count.parse().ok());
+    let subscriptions = confirmed.as_ref().map(Vec::len).or(told_count);
+    let raw_queues = match confirmed {
+        Some(confirmed) => raw_queues(client, config, confirmed).await,
+        None => None,
     };
     Ok(Properties { subscriptions, raw_queues, ..common(&told) })
 }
 
-/// The ARN of a subscription to a queue; one that is not confirmed has none.
-fn queue_subscription(subscription: Subscription) -> Option<String> {
-    let is_queue = subscription.protocol.as_deref() == Some("sqs");
-    subscription.subscription_arn.filter(|arn| is_queue && arn.starts_with("arn:"))
+/// One that is not confirmed has a word in place of its ARN.
+fn is_confirmed(subscription: &Subscription) -> bool {
+    subscription.subscription_arn.as_deref().is_some_and(|arn| arn.starts_with("arn:"))
+}
+
+/// How many of them are queues with raw delivery; `None` if one may not be asked.
+async fn raw_queues(
+    client: &aws_sdk_sns::Client,
+    config: impl Fn() -> aws_sdk_sns::config::Builder,
+    confirmed: Vec<Subscription>,
+) -> Option<usize> {
+    let queues = confirmed.into_iter().filter(|s| s.protocol.as_deref() == Some("sqs"));
+    let asked = queues.take(MAX_ASKED_SUBSCRIPTIONS).map(async |queue| {
+        let call = client.get_subscription_attributes();
+        let call = call.set_subscription_arn(queue.subscription_arn).customize();
+        let told = call.config_override(config()).send().await.ok()?.attributes?;
+        Some(told.get("RawMessageDelivery").is_some_and(|value| value == "true"))
+    });
+    let told: Option<Vec<bool>> = future::join_all(asked).await.into_iter().collect();
+    told.map(|is_raw| is_raw.into_iter().filter(|is_raw| *is_raw).count())
 }
 
 /// The attributes that both services call alike.

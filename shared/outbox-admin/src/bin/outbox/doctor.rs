@@ -44,12 +44,10 @@ pub(crate) async fn run(output: Output) -> Result<Exit, Failure> {
 
 /// A database that is away ends the examination; one that refuses a statement is a finding.
 async fn examine_database(context: &Context, store: &Store) -> Result<Vec<Finding>, Failure> {
-    let asked = SystemTime::now();
+    let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let asked = now();
     let examination = store.examine().await.map_err(|error| context.store_failure(&error))?;
-    // The server read its clock somewhere between.
-    let here = asked + asked.elapsed().unwrap_or_default() / 2;
-    let here = here.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let mut findings = database::judge_server(&examination, here);
+    let mut findings = database::judge_server(&examination, asked..=now());
 
     let version = store.check_version().await;
     let backlog = match &version {

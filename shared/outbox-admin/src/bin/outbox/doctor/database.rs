@@ -1,5 +1,6 @@
 //! What is found of the database: the server, the role, and what waits.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use outbox::Destinations;
@@ -9,8 +10,15 @@ use crate::output::messages;
 
 use super::finding::Finding;
 
-/// What the server and the role are like. `here` is this machine's clock at the same moment.
-pub(super) fn judge_server(examination: &Examination, here: Duration) -> Vec<Finding> {
+/// Clocks that are set over the network are closer than this.
+const CLOCKS_AGREE_WITHIN: Duration = Duration::from_secs(5);
+
+/// What the server and the role are like. `here` is this machine's clock when it asked and when it was answered;
+/// the server read its own between.
+pub(super) fn judge_server(
+    examination: &Examination,
+    here: RangeInclusive<Duration>,
+) -> Vec<Finding> {
     let Examination { server_version, encoding, database, role, .. } = examination;
     let mut findings = vec![Finding::ok(
         "database",
@@ -42,18 +50,23 @@ pub(super) fn judge_server(examination: &Examination, here: Duration) -> Vec<Fin
 }
 
 /// For information: no time of this machine is compared with one of the database.
-fn clock(here: Duration, there: Duration) -> Finding {
-    let apart = here.abs_diff(there);
-    let which = if here > there { "ahead of" } else { "behind" };
-    let text = format!("this machine's is {:.1} s {which} the database's", apart.as_secs_f64());
-    if apart < Duration::from_secs(5) {
-        Finding::ok("clock", text)
+fn clock(here: RangeInclusive<Duration>, there: Duration) -> Finding {
+    let apart = if there < *here.start() {
+        *here.start() - there
     } else {
-        let text = format!(
-            "{text}: the outbox does not mind, but AWS refuses signatures of a clock that is 5 minutes off"
-        );
-        Finding::note("clock", text)
+        there.saturating_sub(*here.end())
+    };
+    if apart < CLOCKS_AGREE_WITHIN {
+        return Finding::ok("clock", "this machine's agrees with the database's");
     }
+    let which = if there < *here.start() { "ahead of" } else { "behind" };
+    let seconds = apart.as_secs_f64();
+    Finding::note(
+        "clock",
+        format!(
+            "this machine's is {seconds:.1} s {which} the database's: the outbox does not mind, but AWS refuses signatures of a clock that is 5 minutes off"
+        ),
+    )
 }
 
 /// The outbox has the version that this program knows.
@@ -114,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_healthy_server_has_no_problem() {
-        assert_eq!(severities(&judge_server(&healthy(), NOON)), [Ok, Ok]);
+        assert_eq!(severities(&judge_server(&healthy(), NOON..=NOON)), [Ok, Ok]);
     }
 
     #[test]
@@ -127,7 +140,7 @@ mod tests {
                 "GRANT outbox_relay TO relay_login",
             ),
         ] {
-            let findings = judge_server(&sick, NOON);
+            let findings = judge_server(&sick, NOON..=NOON);
             assert_eq!(severities(&findings), [Ok, Problem, Ok]);
             assert!(findings[1].advice.contains(named), "{:?}", findings[1]);
         }
@@ -138,9 +151,10 @@ mod tests {
     fn a_clock_that_is_off_is_a_note_with_its_direction() {
         let minutes = Duration::from_mins(10);
         for (here, severity, said) in [
-            (NOON + Duration::from_millis(1_500), Ok, "1.5 s ahead of"),
-            (NOON + minutes, Note, "600.0 s ahead of"),
-            (NOON.saturating_sub(minutes), Note, "600.0 s behind"),
+            (NOON..=NOON + minutes, Ok, "agrees"),
+            (NOON.saturating_sub(minutes)..=NOON, Ok, "agrees"),
+            (NOON + minutes..=NOON + 2 * minutes, Note, "600.0 s ahead of"),
+            (Duration::ZERO..=NOON.saturating_sub(minutes), Note, "600.0 s behind"),
         ] {
             let finding = judge_server(&healthy(), here).pop().unwrap();
             assert_eq!(finding.severity, severity);
