@@ -45,21 +45,19 @@ pub(super) fn judge_server(
             format!("{role} can't do a relay's work, it lacks {missing}: GRANT outbox_relay TO {role}, or run this with the relay's settings"),
         ));
     }
-    findings.push(clock(here, examination.clock));
+    findings.push(clock(&here, examination.clock));
     findings
 }
 
 /// For information: no time of this machine is compared with one of the database.
-fn clock(here: RangeInclusive<Duration>, there: Duration) -> Finding {
-    let apart = if there < *here.start() {
-        *here.start() - there
-    } else {
-        there.saturating_sub(*here.end())
-    };
+fn clock(here: &RangeInclusive<Duration>, there: Duration) -> Finding {
+    let ahead = here.start().saturating_sub(there);
+    let behind = there.saturating_sub(*here.end());
+    let apart = ahead.max(behind);
     if apart < CLOCKS_AGREE_WITHIN {
         return Finding::ok("clock", "this machine's agrees with the database's");
     }
-    let which = if there < *here.start() { "ahead of" } else { "behind" };
+    let which = if ahead > behind { "ahead of" } else { "behind" };
     let seconds = apart.as_secs_f64();
     Finding::note(
         "clock",
