@@ -1,7 +1,7 @@
 //! The one table of error codes: what each says of a message. `docs/outcomes.md` shows it to people.
 //!
-//! From the error shapes of `SendMessageBatch` and `PublishBatch` in the SDKs, the pages "Common errors" of the SQS, SNS
-//! and STS references in all their versions, and the SDK's own list of throttling codes. Codes of KMS are told by
+//! From the error shapes of `SendMessageBatch` and `PublishBatch` in the SDKs, the pages "Common errors" of the SQS, SNS and
+//! STS references in all their versions, and the SDK's own list of throttling codes. Codes of KMS are told by
 //! their beginning, in `classify.rs`.
 
 use outbox::FailureClass;

@@ -1,4 +1,4 @@
-//! Limits and rules of SQS and SNS through the whole relay: what is over one is never sent, and never lost without a word.
+//! Limits of SQS and SNS through the whole relay: what is over one is never sent, and never lost without a word.
 
 use outbox::{Destination, NewMessage, RunPolicy, Target};
 use outbox_relay::RunReport;

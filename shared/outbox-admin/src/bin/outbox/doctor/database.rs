@@ -29,7 +29,10 @@ pub(super) fn judge_server(
     if encoding != "UTF8" {
         findings.push(Finding::problem(
             "database",
-            format!("its encoding is {encoding}, in which one message could stop all others: move the outbox to a database of encoding UTF8"),
+            format!(
+                "its encoding is {encoding}, in which one message could stop all others: move the \
+                 outbox to a database of encoding UTF8"
+            ),
         ));
     }
     if !examination.takes_writes {
@@ -42,7 +45,10 @@ pub(super) fn judge_server(
         let missing = examination.missing_rights.join(", ");
         findings.push(Finding::problem(
             "role",
-            format!("{role} can't do a relay's work, it lacks {missing}: GRANT outbox_relay TO {role}, or run this with the relay's settings"),
+            format!(
+                "{role} can't do a relay's work, it lacks {missing}: GRANT outbox_relay TO \
+                 {role}, or run this with the relay's settings"
+            ),
         ));
     }
     findings.push(clock(&here, examination.clock));
@@ -62,7 +68,8 @@ fn clock(here: &RangeInclusive<Duration>, there: Duration) -> Finding {
     Finding::note(
         "clock",
         format!(
-            "this machine's is {seconds:.1} s {which} the database's: the outbox does not mind, but AWS refuses signatures of a clock that is 5 minutes off"
+            "this machine's is {seconds:.1} s {which} the database's: the outbox does not mind, \
+             but AWS refuses signatures of a clock that is 5 minutes off"
         ),
     )
 }
@@ -81,7 +88,8 @@ pub(super) fn judge_backlog(backlog: &[Backlog], known: &Destinations) -> Vec<Fi
         let n_waiting = (due + retrying + scheduled + claimed).unsigned_abs();
         if n_waiting > 0 {
             let advice = format!(
-                "OUTBOX_DESTINATIONS does not have it, and {} would die with no_route: add it before a relay runs, or `outbox pause {destination}`",
+                "OUTBOX_DESTINATIONS does not have it, and {} would die with no_route: add it \
+                 before a relay runs, or `outbox pause {destination}`",
                 messages(n_waiting)
             );
             Some(Finding::problem(subject, advice))

@@ -46,7 +46,8 @@ fn unanswered(target: &Target, failure: &Failure) -> String {
     };
     match code.as_str() {
         "NonExistentQueue" | "QueueDoesNotExist" | "QueueDeletedRecently" | "NotFound" => format!(
-            "the {kind} {address} does not exist: create it, or correct its target in OUTBOX_DESTINATIONS"
+            "the {kind} {address} does not exist: create it, or correct its target in \
+             OUTBOX_DESTINATIONS"
         ),
         "AccessDenied" | "AuthorizationError" | "AccessFailure" | "NotAuthorized" => format!(
             "the {kind} {address} may not be asked ({code}): allow {ask}, and {send} to the relay"
@@ -63,15 +64,24 @@ fn compare(destination: &Destination, told: &Properties) -> Vec<(Severity, Strin
     let mut found: Vec<_> = size(destination, told).into_iter().collect();
     let mut note = |advice: String| found.push((Severity::Note, advice));
     if told.content_based_deduplication {
-        note("its content-based deduplication is on, which changes nothing: the relay sends the message id as deduplication id".to_owned());
+        note(
+            "its content-based deduplication is on, which changes nothing: the relay sends the \
+             message id as deduplication id"
+                .to_owned(),
+        );
     }
     if let Some(key) = &told.kms_key {
         note(format!(
-            "it is encrypted with the KMS key {key}: the relay's role needs kms:GenerateDataKey and kms:Decrypt for that key"
+            "it is encrypted with the KMS key {key}: the relay's role needs kms:GenerateDataKey \
+             and kms:Decrypt for that key"
         ));
     }
     if told.has_redrive_policy == Some(false) {
-        note("it has no redrive policy: what a consumer can't handle comes back until its retention ends; give it a dead-letter queue".to_owned());
+        note(
+            "it has no redrive policy: what a consumer can't handle comes back until its \
+             retention ends; give it a dead-letter queue"
+                .to_owned(),
+        );
     }
     if told.subscriptions == Some(0) {
         note(
@@ -81,10 +91,13 @@ fn compare(destination: &Destination, told: &Properties) -> Vec<(Severity, Strin
     match told.raw_queues {
         Some(0) => {}
         Some(n_queues) => note(format!(
-            "it has raw delivery to queues ({n_queues}), where a message of more than {MAX_ATTRIBUTES} attributes would be lost: the relay sends none to any topic"
+            "it has raw delivery to queues ({n_queues}), where a message of more than \
+             {MAX_ATTRIBUTES} attributes would be lost: the relay sends none to any topic"
         )),
         None if told.subscriptions.is_some() => note(
-            "its subscriptions may not be asked: allow sns:ListSubscriptionsByTopic to have them checked".to_owned(),
+            "its subscriptions may not be asked: allow sns:ListSubscriptionsByTopic to have them \
+             checked"
+                .to_owned(),
         ),
         None => {}
     }
@@ -96,7 +109,10 @@ fn compare(destination: &Destination, told: &Properties) -> Vec<(Severity, Strin
         };
         found.push((
             Severity::Problem,
-            format!("the {kind} {is} in .fifo, by which the relay tells: correct its target in OUTBOX_DESTINATIONS"),
+            format!(
+                "the {kind} {is} in .fifo, by which the relay tells: correct its target in \
+                 OUTBOX_DESTINATIONS"
+            ),
         ));
     }
     found
@@ -111,13 +127,16 @@ fn size(destination: &Destination, told: &Properties) -> Option<(Severity, Strin
     let name = &destination.name;
     if set > real {
         let advice = format!(
-            "max_bytes is {set}, and the {kind} takes {real}: larger messages would be refused; set \"max_bytes\": {real} for {name} in OUTBOX_DESTINATIONS, or raise the {kind}'s MaximumMessageSize to {set}"
+            "max_bytes is {set}, and the {kind} takes {real}: larger messages would be refused; \
+             set \"max_bytes\": {real} for {name} in OUTBOX_DESTINATIONS, or raise the {kind}'s \
+             MaximumMessageSize to {set}"
         );
         return Some((Severity::Problem, advice));
     }
     (set < real).then(|| {
         let advice = format!(
-            "max_bytes is {set}, and the {kind} takes {real}: messages between would be dead with too_large, though they could be sent"
+            "max_bytes is {set}, and the {kind} takes {real}: messages between would be dead with \
+             too_large, though they could be sent"
         );
         (Severity::Note, advice)
     })
