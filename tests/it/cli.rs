@@ -8,6 +8,7 @@ use tokio::process::Command;
 use url::Url;
 
 mod archive;
+mod doctor;
 mod enqueue;
 mod operate;
 mod relay;
@@ -98,9 +99,9 @@ async fn wrong_usage_and_bad_settings_end_with_2_before_anything_is_done() {
 #[tokio::test]
 async fn migrate_says_what_is_missing_applies_it_and_is_then_up_to_date() {
     let db = Database::empty().await;
+    let all = outbox_store::migrations(&outbox_store::Schema::default());
+    let all = json!(all.iter().map(|migration| migration.name).collect::<Vec<_>>());
     let (missing, code) = answer(&db, &["migrate", "--check"]).await;
-    let names = outbox_store::migrations(&outbox_store::Schema::default());
-    let all = json!(names.iter().map(|migration| migration.name).collect::<Vec<_>>());
     assert_eq!((&missing["pending"], code), (&all, Some(1)));
 
     let (applied, code) = answer(&db, &["migrate"]).await;

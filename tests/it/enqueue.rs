@@ -4,6 +4,8 @@ use outbox::NewMessage;
 use outbox_tests::Database;
 use uuid::Uuid;
 
+mod refusals;
+
 fn order(payload: &str) -> NewMessage {
     NewMessage::new("orders", "order.placed.v1", payload)
 }

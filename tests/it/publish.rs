@@ -6,6 +6,7 @@ use outbox_tests::endpoint::{Answer, Endpoint, Gate};
 use uuid::Uuid;
 
 mod answers;
+mod limits;
 
 fn destination(target: &str) -> Destination {
     Destination::new("orders", Target::parse(target).unwrap())

@@ -29,7 +29,7 @@ async fn the_followers_of_a_defect_go_out_in_order_after_it_is_dead() {
     let endpoint = Endpoint::start();
     let bodies = ["first", "", "third", "fourth"];
     let messages = bodies.map(|body| NewMessage::new("orders", "t", body).in_group("g"));
-    let ids = db.enqueue(messages).await;
+    let ids = db.insert_raw(messages).await;
     let report = run(&db, &endpoint, RunPolicy::default()).await.unwrap();
 
     assert_eq!((report.claimed, report.dispatched), (6, 3), "the followers were claimed twice");

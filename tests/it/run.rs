@@ -95,7 +95,7 @@ async fn a_message_that_can_never_be_sent_is_dead_alone() {
     let db = Database::fresh().await;
     let endpoint = Endpoint::start();
     let bodies = ["fine", "", "bad \u{1} character", "also fine"];
-    db.enqueue(bodies.map(|body| NewMessage::new("orders", "t", body))).await;
+    db.insert_raw(bodies.map(|body| NewMessage::new("orders", "t", body))).await;
     let report = relay_to(&db, &endpoint).run(None, &CancellationToken::new()).await.unwrap();
     assert_eq!((report.dispatched, report.dead), (2, 2));
     assert_eq!(endpoint.bodies(), ["fine", "also fine"]);

@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod};
 use outbox::NewMessage;
 use outbox_store::{Schema, Store};
+use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Config, NoTls};
 
 use crate::eventually;
@@ -109,6 +110,33 @@ impl Database {
         let mut ids = Vec::new();
         for message in messages {
             ids.push(outbox_store::enqueue(&self.client, &message).await.unwrap());
+        }
+        ids
+    }
+
+    /// Inserts messages past `outbox.enqueue`, which would refuse some, and returns their ids.
+    pub async fn insert_raw(&self, messages: impl IntoIterator<Item = NewMessage>) -> Vec<i64> {
+        let sql = "INSERT INTO outbox.message (destination, message_type, payload, message_group, headers,
+                                               correlation_id, traceparent, content_type)
+                   VALUES ($1, $2, $3, $4, $5::text::jsonb, $6, $7, coalesce($8, 'application/json'))
+                   RETURNING id";
+        let mut ids = Vec::new();
+        for message in messages {
+            let NewMessage { destination, message_type, payload, message_group, .. } = &message;
+            let NewMessage { headers, correlation_id, traceparent, content_type, .. } = &message;
+            let headers = serde_json::to_string(headers).unwrap();
+            let values: [&(dyn ToSql + Sync); 8] = [
+                destination,
+                message_type,
+                payload,
+                message_group,
+                &headers,
+                correlation_id,
+                traceparent,
+                content_type,
+            ];
+            let row = self.client.query_one(sql, &values).await.unwrap();
+            ids.push(row.get("id"));
         }
         ids
     }

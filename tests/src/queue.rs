@@ -41,6 +41,12 @@ impl Queue {
         Self::create(name(""), &[]).await
     }
 
+    /// A standard queue that takes messages of at most so many bytes.
+    pub async fn of_at_most(max_bytes: usize) -> Self {
+        let max_bytes = max_bytes.to_string();
+        Self::create(name(""), &[(QueueAttributeName::MaximumMessageSize, &max_bytes)]).await
+    }
+
     /// A FIFO queue without content-based deduplication.
     pub async fn fifo() -> Self {
         Self::create(name(".fifo"), &[(QueueAttributeName::FifoQueue, "true")]).await

@@ -6,10 +6,10 @@ use aws_config::SdkConfig;
 use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
 use futures_util::future;
-use outbox::{Destination, Entry, Outcome, Target};
+use outbox::{Destination, Entry, Failure, Outcome, Target};
 
 use crate::request_error::RequestError;
-use crate::{Publish, sns, sqs};
+use crate::{Properties, Publish, inspect, sns, sqs};
 
 /// Attempts of one call, by the SDK: enough for a lost connection or a short 5xx. Whatever lasts longer is
 /// for the relay's backoff, which every relay shares, and not for a function that is paid by the second.
@@ -55,6 +55,22 @@ impl AwsPublisher {
             .timeout_config(timeouts)
             .build();
         Self { sqs: aws_sdk_sqs::Client::from_conf(sqs), sns: aws_sdk_sns::Client::from_conf(sns) }
+    }
+
+    /// Asks a queue or topic what it is like: up to three calls for a topic beside one for each of its
+    /// subscriptions, and one for a queue. It sends no message.
+    ///
+    /// # Errors
+    /// Why it did not tell, classified as for a message. That it may not be asked does not mean that nothing
+    /// may be sent to it: those are different permissions.
+    pub async fn inspect(&self, target: &Target) -> Result<Properties, Failure> {
+        let inspected = match target {
+            Target::Queue { url, region } => {
+                inspect::queue(&self.sqs, url, region.as_deref()).await
+            }
+            Target::Topic { arn, region } => inspect::topic(&self.sns, arn, region).await,
+        };
+        inspected.map_err(RequestError::into_failure)
     }
 
     /// One call to the service behind the target.

@@ -10,11 +10,16 @@
 //!   -> Answer                    answer.rs         the answer's two lists to one outcome per entry
 //!   -> RequestError              request_error.rs  no answer, or a refusal of the whole request
 //!        both ask                classify.rs       error code to failure class, text to bounded text
+//!             by           codes.rs         the table of codes
 //! ```
+//!
+//! [`AwsPublisher::inspect`] (inspect.rs) stands beside this: it asks what a queue or topic is like.
 
 mod answer;
 mod aws;
 mod classify;
+mod codes;
+mod inspect;
 mod request_error;
 mod sns;
 mod sqs;
@@ -24,6 +29,7 @@ use std::future::Future;
 use outbox::{Destination, Entry, Outcome};
 
 pub use aws::AwsPublisher;
+pub use inspect::Properties;
 
 /// Sends batch requests to queues and topics.
 pub trait Publish: Send + Sync {

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::io;
 
+use aws_credential_types::provider::error::CredentialsError;
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::{ConnectorError, DispatchFailure, SdkError};
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
@@ -28,6 +29,11 @@ impl RequestError {
     /// The error's code.
     pub(crate) fn code(&self) -> &str {
         &self.failure.code
+    }
+
+    /// What failed.
+    pub(crate) fn into_failure(self) -> Failure {
+        self.failure
     }
 
     /// The outcome of each entry of the request.
@@ -75,13 +81,27 @@ impl RequestError {
             let text = "a success that could not be read";
             return Self::new(FailureClass::Unknown, "unreadable_answer", text);
         }
+        let (code, text) =
+            (format!("http_{status}"), format!("HTTP {status} without an error code"));
+        if status == 400 {
+            // A proxy on the way may dislike one body only.
+            let mut error = Self::new(FailureClass::Transient, &code, &text);
+            error.may_be_one_entrys_fault = true;
+            return error;
+        }
         let class = class_of_status(status).unwrap_or(FailureClass::DestinationFault);
-        Self::new(class, &format!("http_{status}"), &format!("HTTP {status} without an error code"))
+        Self::new(class, &code, &text)
     }
 
     /// The request did not get through. Whether it had left already is what makes the difference.
-    fn not_answered(failure: &DispatchFailure, text: &str) -> Self {
-        let (class, code) = if failure.as_connector_error().is_some_and(is_connection_lost) {
+    fn not_answered(
+        failure: &DispatchFailure,
+        code_of_credentials: Option<&'static str>,
+        text: &str,
+    ) -> Self {
+        let (class, code) = if let Some(code) = code_of_credentials {
+            (FailureClass::DestinationFault, code)
+        } else if failure.as_connector_error().is_some_and(is_connection_lost) {
             (FailureClass::Unknown, "connection_lost")
         } else if failure.is_timeout() {
             // No read time-out is set, so this is the connect time-out.
@@ -89,7 +109,7 @@ impl RequestError {
         } else if failure.is_io() {
             (FailureClass::DestinationFault, "connect_failed")
         } else {
-            // Without credentials or a region to sign for, or with something else than HTTP there.
+            // Without a region to sign for, or with something else than HTTP there.
             (FailureClass::DestinationFault, "request_failed")
         };
         Self::new(class, code, text)
@@ -114,8 +134,13 @@ where
             SdkError::TimeoutError(_) => {
                 Self::new(FailureClass::Unknown, "timeout", "no answer within the time-out")
             }
-            SdkError::DispatchFailure(failure) => Self::not_answered(failure, &chain(&error)),
-            _ => Self::new(FailureClass::DestinationFault, "request_failed", &chain(&error)),
+            SdkError::DispatchFailure(failure) => {
+                Self::not_answered(failure, code_of_credentials(&error), &chain(&error))
+            }
+            _ => {
+                let code = code_of_credentials(&error).unwrap_or("request_failed");
+                Self::new(FailureClass::DestinationFault, code, &chain(&error))
+            }
         }
     }
 }
@@ -125,6 +150,18 @@ impl From<BuildError> for RequestError {
     fn from(error: BuildError) -> Self {
         Self::new(FailureClass::Transient, "not_built", &chain(&error))
     }
+}
+
+/// Why there was nothing to sign with: no provider had credentials, or the one that should have them failed (a
+/// role that STS refuses, a metadata service that is away). Nothing was sent.
+fn code_of_credentials(error: &(dyn Error + 'static)) -> Option<&'static str> {
+    let found = causes(error).find_map(|cause| cause.downcast_ref::<CredentialsError>())?;
+    Some(match found {
+        CredentialsError::CredentialsNotLoaded(_) => "no_credentials",
+        CredentialsError::ProviderTimedOut(_) => "credentials_timeout",
+        CredentialsError::InvalidConfiguration(_) => "credentials_misconfigured",
+        _ => "credentials_failed",
+    })
 }
 
 /// What the status alone says; `None` where it says nothing about the entries.

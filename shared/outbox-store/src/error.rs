@@ -135,10 +135,13 @@ fn cause(error: &refinery::Error) -> String {
     of_driver.map(|error| format!(":{}", describe(error))).next().unwrap_or_default()
 }
 
-/// The server's message and SQLSTATE. Its detail is left out, as it can quote a row's values.
+/// The server's SQLSTATE, message and hint. Its detail is left out, as it can quote a row's values.
 fn describe(error: &tokio_postgres::Error) -> String {
     match error.as_db_error() {
-        Some(db) => format!(" {}: {}", db.code().code(), db.message()),
+        Some(db) => {
+            let hint = db.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
+            format!(" {}: {}{hint}", db.code().code(), db.message())
+        }
         None => format!(": {error}"),
     }
 }

@@ -8,7 +8,7 @@ use crate::queries;
 use crate::schema::Schema;
 
 /// The number of the latest migration.
-pub const SCHEMA_VERSION: i32 = 2;
+pub const SCHEMA_VERSION: i32 = 3;
 
 macro_rules! migration {
     ($name:literal) => {
@@ -16,7 +16,11 @@ macro_rules! migration {
     };
 }
 
-const FILES: &[(&str, &str)] = &[migration!("V1__outbox"), migration!("V2__groups_and_breaker")];
+const FILES: &[(&str, &str)] = &[
+    migration!("V1__outbox"),
+    migration!("V2__groups_and_breaker"),
+    migration!("V3__enqueue_refuses"),
+];
 
 /// Two programs must not migrate at once: refinery takes no lock. The number is arbitrary, ours alone.
 const ADVISORY_LOCK: i64 = 0x006f_7574_626f_7821;

@@ -20,7 +20,8 @@ static DEFAULT: LazyLock<Producer> = LazyLock::new(|| Producer::new(&Schema::def
 /// rest of the message is not compared. Without one, each call makes a message.
 ///
 /// # Errors
-/// [`Error::Database`]; the transaction is aborted, as after any failed statement.
+/// [`Error::Database`]; the transaction is aborted, as after any failed statement. With the code 22023 the message could
+/// never be sent: the text names the argument, what is allowed and an example.
 ///
 /// # Cancellation
 /// A dropped future leaves the row inserted or not: roll the transaction back.

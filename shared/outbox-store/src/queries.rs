@@ -83,6 +83,8 @@ mod table {
     pub(crate) const BACKLOG: Query = query!(backlog,
         [], ["destination", "due", "retrying", "scheduled", "claimed", "dead", "oldest_due_seconds",
          "paused", "breaker_open", "held_groups", "held"]);
+    pub(crate) const EXAMINE: Query = query!(examine,
+        [TEXT], ["server_version", "encoding", "database", "role", "takes_writes", "clock_ms", "missing_rights"]);
     pub(crate) const SCHEMA_VERSION: Query = query!(schema_version,
         [], ["version"]);
     pub(crate) const ENQUEUE: Query = query!(enqueue,
@@ -114,6 +116,7 @@ pub const ALL: &[Query] = &[
     PAUSE,
     RESUME,
     BACKLOG,
+    EXAMINE,
     SCHEMA_VERSION,
     ENQUEUE,
     RECEIVE,

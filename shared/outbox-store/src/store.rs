@@ -17,7 +17,7 @@ use crate::schema::Schema;
 pub struct Store {
     pub(crate) pool: Pool,
     pub(crate) sql: std::sync::Arc<Sql>,
-    schema: Schema,
+    pub(crate) schema: Schema,
 }
 
 /// The statements for one schema.
@@ -42,6 +42,7 @@ pub(crate) struct Sql {
     pub(crate) pause: String,
     pub(crate) resume: String,
     pub(crate) backlog: String,
+    pub(crate) examine: String,
     schema_version: String,
 }
 
@@ -69,6 +70,7 @@ impl Store {
             pause: queries::PAUSE.render(&schema),
             resume: queries::RESUME.render(&schema),
             backlog: queries::BACKLOG.render(&schema),
+            examine: queries::EXAMINE.render(&schema),
             schema_version: queries::SCHEMA_VERSION.render(&schema),
         };
         Self { pool, sql: sql.into(), schema }

@@ -22,6 +22,8 @@ pub const MAX_GROUP_CHARS: usize = 128;
 
 const MAX_ATTRIBUTE_NAME_CHARS: usize = 256;
 
+const MAX_NUMBER_DIGITS: usize = 38;
+
 pub(crate) fn payload(payload: &str) -> Result<(), Defect> {
     if payload.is_empty() {
         return Err(Defect::EmptyPayload);
@@ -69,13 +71,43 @@ fn header(name: String, value: &str) -> Result<Attribute, Defect> {
             Ok(value) => return Ok(Attribute { name, data_type: AttributeType::String, value }),
             Err(_) => "is not a JSON string",
         },
-        Some(b'-' | b'0'..=b'9') => {
-            let value = value.to_owned();
-            return Ok(Attribute { name, data_type: AttributeType::Number, value });
-        }
+        Some(b'-' | b'0'..=b'9') => match number_problem(value) {
+            None => {
+                let value = value.to_owned();
+                return Ok(Attribute { name, data_type: AttributeType::Number, value });
+            }
+            Some(problem) => problem,
+        },
         _ => "is neither a JSON string nor a JSON number",
     };
     Err(Defect::AttributeValue { name, problem })
+}
+
+/// What SQS takes as a `Number`: 38 digits that count, from 1e-128 to 1e126. It drops zeros at both ends, which
+/// changes no value. A number outside is a defect and is not sent as a `String` instead: a subscription's numeric
+/// filter would drop it without a word (case A23).
+fn number_problem(number: &str) -> Option<&'static str> {
+    let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
+    let mantissa = mantissa.trim_start_matches('-');
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = format!("{whole}{fraction}");
+    let digits_that_count = digits.trim_matches('0');
+    let first = digits.find(|digit| digit != '0')?;
+    let out_of_range = Some("is a number not between 1e-128 and 1e126");
+    let Ok(exponent) = exponent.parse::<i64>() else { return out_of_range };
+    // The power of ten of the first digit that counts.
+    let magnitude = exponent.saturating_add(place(whole.len()) - 1 - place(first));
+    if digits_that_count.len() > MAX_NUMBER_DIGITS {
+        Some("is a number of more than 38 digits")
+    } else if (-128..126).contains(&magnitude) || (magnitude == 126 && digits_that_count == "1") {
+        None
+    } else {
+        out_of_range
+    }
+}
+
+fn place(at: usize) -> i64 {
+    i64::try_from(at).unwrap_or(i64::MAX)
 }
 
 pub(crate) fn attributes(attributes: &[Attribute]) -> Result<(), Defect> {
@@ -232,6 +264,53 @@ mod tests {
         }
         assert_eq!(defect_of(QUEUE, |m| m.headers = "[]".into()), Some("invalid_headers"));
         assert_eq!(defect_of(QUEUE, |m| m.headers = r#"{"AWSish.x": "ok"}"#.into()), None);
+    }
+
+    /// Case A23: what is in range is a `Number` as it is written, and what is not is never sent as something else.
+    #[test]
+    fn a_number_that_sqs_does_not_carry_is_a_defect() {
+        let header = |number: &str| headers(&format!("{{\"amount\": {number}}}"));
+        let nines = "9".repeat(38);
+        let tiny = format!("0.{}1", "0".repeat(127));
+        let huge = format!("1{}", "0".repeat(126));
+        for number in [
+            "0",
+            "0.00",
+            "-0",
+            "1.10",
+            "-7",
+            "100",
+            "1e126",
+            "-1E+126",
+            "1e-128",
+            "0e999",
+            &nines,
+            &tiny,
+            &huge,
+            &format!("{nines}000"),
+            &format!("0.000{nines}"),
+            &format!("{nines}e2"),
+        ] {
+            let attribute = header(number).unwrap().pop().unwrap();
+            assert_eq!(attribute.data_type, AttributeType::Number);
+            assert_eq!(attribute.value, number);
+        }
+        for number in [
+            &format!("{nines}9"),
+            &format!("0.{nines}1"),
+            "1e127",
+            "1.1e126",
+            "2e126",
+            "1e-129",
+            "9.9e-129",
+            &format!("{tiny}e-1"),
+            &format!("{huge}0"),
+            "1e99999999999999999999",
+        ] {
+            let defect = header(number).unwrap_err();
+            assert_eq!(defect.code(), "invalid_attribute_value", "{number}");
+            assert!(!defect.to_string().contains(number), "{defect}");
+        }
     }
 
     /// Case A29: what can't be a `MessageGroupId` is a defect, and only where it would be sent.

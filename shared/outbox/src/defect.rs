@@ -100,3 +100,28 @@ impl Defect {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_of_limits_has_every_code() {
+        let page = include_str!("../../../docs/limits.md");
+        let (name, problem) = (String::new(), "");
+        for defect in [
+            Defect::NoRoute(name.clone()),
+            Defect::EmptyPayload,
+            Defect::InvalidCharacter { place: name.clone(), code_point: 1, at: 0 },
+            Defect::TooLarge { bytes: 2, limit: 1, destination: name.clone() },
+            Defect::TooManyAttributes { count: 11 },
+            Defect::AttributeName { name: name.clone(), problem },
+            Defect::AttributeValue { name, problem },
+            Defect::Headers,
+            Defect::Group { problem },
+            Defect::NoOutcome { attempts: 10, max_attempts: 10 },
+        ] {
+            assert!(page.contains(&format!("| `{}` |", defect.code())), "{defect}");
+        }
+    }
+}

@@ -83,7 +83,7 @@ async fn after_a_line_that_the_database_refuses_one_goes_on_where_it_says() {
     let input = [lines(1..=1_299), bad, lines(1_301..=1_400)].concat();
     let (code, said) = enqueue(&db.url(), &input, &[]).await;
     assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("line 1300: ") && said.contains("message_destination_length"), "{said}");
+    assert!(said.contains("line 1300: ") && said.contains("destination is empty"), "{said}");
     assert!(said.contains("go on with --from-line 1001"), "{said}");
     assert_eq!(db.count("pending").await, 1_000);
 
@@ -101,6 +101,25 @@ async fn a_bad_line_among_the_first_thousand_leaves_nothing_behind() {
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("line 701: ") && said.contains("nothing was enqueued"), "{said}");
     assert_eq!(db.count("pending").await, 0);
+}
+
+/// Cases A10, A11 and A20: what could never be sent is told of the file's line, not of a dead message.
+#[tokio::test]
+async fn a_line_that_could_never_be_sent_is_named_with_what_is_allowed() {
+    let db = Database::fresh().await;
+    let bad = |fields: &str| format!(r#"{{"destination":"orders","message_type":"t",{fields}}}"#);
+    for (bad, named) in [
+        (bad(r#""payload":"""#), "payload is empty; allowed: "),
+        (bad(r#""payload":"secret\u0001""#), "payload has the character U+0001 at byte 6"),
+        (bad(r#""payload":"secret","headers":{"a b":"x"}"#), "has the name \"a b\""),
+    ] {
+        let input = [lines(1..=3), bad, "\n".to_owned(), lines(5..=9)].concat();
+        let (code, said) = enqueue(&db.url_as("outbox_producer").await, &input, &[]).await;
+        assert_eq!(code, Some(1), "{said}");
+        assert!(said.contains("line 4: ") && said.contains(named), "{said}");
+        assert!(said.contains("(For example ") && !said.contains("secret"), "{said}");
+        assert_eq!(db.count("pending").await, 0);
+    }
 }
 
 #[tokio::test]

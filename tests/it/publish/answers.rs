@@ -147,6 +147,27 @@ async fn an_unknown_host_is_the_destinations_fault() {
     }
 }
 
+/// Case B17: a port that speaks no TLS, as behind a proxy that cuts connections open.
+#[tokio::test]
+async fn a_failed_tls_handshake_is_the_destinations_fault() {
+    let endpoint = Endpoint::start();
+    let config = endpoint.sdk_config().into_builder();
+    let url = endpoint.url().replace("http:", "https:");
+    let publisher = AwsPublisher::new(&config.endpoint_url(url).build());
+    for target in [endpoint.queue_url("q"), endpoint.topic_arn("t")] {
+        let destination = destination(&target);
+        let outcomes = publisher.publish(&destination, &ten(&destination)).await;
+        for failure in failures(&outcomes) {
+            assert_eq!(
+                (failure.class, failure.scope),
+                (FailureClass::DestinationFault, Scope::Request),
+                "{failure:?}"
+            );
+        }
+    }
+    assert_eq!(endpoint.calls(), 0);
+}
+
 /// Case A26: accepted each time, and never learnt of.
 #[tokio::test]
 async fn a_lost_connection_leaves_open_whether_it_was_accepted() {

@@ -25,7 +25,7 @@ async fn serve(
     let (head, body) = request.into_parts();
     let body = body.collect().await.map_err(|_| Dropped)?.to_bytes();
     let Some(request) = read(&head.headers, &body) else {
-        return Ok(respond(400, "the endpoint knows SendMessageBatch and PublishBatch only"));
+        return Ok(denied(&head.headers));
     };
     let (request, mut answer) = broker.take(request);
     loop {
@@ -56,6 +56,15 @@ fn read(headers: &HeaderMap, body: &[u8]) -> Option<Request> {
     let region = header("authorization").and_then(|signature| signature.split('/').nth(2));
     let region = region.unwrap_or_default().to_owned();
     Some(Request { number: 0, protocol, target, region, entries })
+}
+
+/// The endpoint's policy lets send, and do nothing else.
+fn denied(headers: &HeaderMap) -> Response {
+    let text = "only SendMessageBatch and PublishBatch are allowed here";
+    match headers.get("x-amz-target") {
+        Some(_) => respond(403, json::error("AccessDeniedException", text)),
+        None => respond(403, query::error("AuthorizationError", text)),
+    }
 }
 
 fn write(request: &Request, answer: Answer) -> Response {

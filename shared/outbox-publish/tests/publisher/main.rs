@@ -2,10 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod inspect;
 mod stub;
 
 use std::time::Duration;
 
+use aws_config::SdkConfig;
+use aws_credential_types::credential_fn::provide_credentials_fn;
+use aws_credential_types::provider::error::CredentialsError;
+use aws_sdk_sqs::config::SharedCredentialsProvider;
 use outbox::{Destination, Entry, Failure, FailureClass, Message, Outcome, Scope, Target};
 use outbox_publish::{AwsPublisher, Publish};
 use tokio::time::Instant;
@@ -163,24 +168,49 @@ async fn throttling_of_a_request_is_asked_three_times_and_blames_no_message() {
     assert_eq!(stub.calls(), 3);
 }
 
-/// Case B13.
+/// Case B13: with a page of some proxy, and with nothing.
 #[tokio::test(start_paused = true)]
 async fn a_status_without_a_code_is_judged_by_the_status() {
     for (status, class) in [
-        (429, FailureClass::Throttled),
+        (301, FailureClass::DestinationFault),
         (403, FailureClass::DestinationFault),
         (404, FailureClass::DestinationFault),
-        (301, FailureClass::DestinationFault),
+        (429, FailureClass::Throttled),
         (500, FailureClass::DestinationFault),
+        (502, FailureClass::DestinationFault),
         (503, FailureClass::DestinationFault),
+        (504, FailureClass::DestinationFault),
     ] {
-        for target in [QUEUE, TOPIC] {
-            let outcomes = publish(&sqs(status, "<html>secret</html>"), target, 3).await;
+        for (target, body) in [
+            (QUEUE, "<html>secret</html>"),
+            (TOPIC, "<html>secret</html>"),
+            (QUEUE, ""),
+            (TOPIC, ""),
+        ] {
+            let outcomes = publish(&sqs(status, body), target, 3).await;
             assert_eq!(common_failure(&outcomes), (class, Scope::Request), "{status}");
             assert_eq!(failure(&outcomes[0]).code, format!("http_{status}"));
             assert!(!failure(&outcomes[0]).detail.contains("secret"));
         }
     }
+}
+
+/// A proxy that dislikes one body, or whose limit is lower than the queue's, holds back none of its neighbours.
+#[tokio::test]
+async fn a_bad_request_without_a_code_is_sent_again_one_by_one() {
+    let refusal = |status| Reply::Http(status, "<html>".to_owned());
+    let accepted = || Reply::Http(200, r#"{"Successful":[{"Id":"0","MessageId":"b"}]}"#.to_owned());
+    for (status, class) in [(400, FailureClass::Transient), (413, FailureClass::Permanent)] {
+        let stub = Stub::new(
+            move |body| if body.contains("body-1") { refusal(status) } else { accepted() },
+        );
+        let outcomes = publish(&stub, QUEUE, 3).await;
+        assert_eq!(words(&outcomes), ["b", &format!("http_{status}"), "b"]);
+        let own = failure(&outcomes[1]);
+        assert_eq!((own.class, own.scope), (class, Scope::Entry));
+    }
+    let outcomes = publish(&Stub::new(move |_| refusal(400)), QUEUE, 3).await;
+    assert_eq!(common_failure(&outcomes), (FailureClass::Transient, Scope::Request));
 }
 
 #[tokio::test(start_paused = true)]
@@ -255,19 +285,48 @@ async fn a_fault_of_ours_is_not_taken_out_on_the_messages() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_credentials_or_region_nothing_is_sent_and_no_message_is_blamed() {
+async fn without_a_region_or_a_provider_nothing_is_sent_and_no_message_is_blamed() {
     let stub = sqs(200, "{}");
     let without_region = stub.sdk_config().into_builder().region(None).build();
     for (config, target) in [
+        (without_region, "http://localhost:4566/000000000000/q"),
         (stub.bare_config(), QUEUE),
         (stub.bare_config(), TOPIC),
-        (without_region, "http://localhost:4566/000000000000/q"),
     ] {
-        let destination = destination(target);
-        let request = [entry("body", &destination)];
-        let outcomes = AwsPublisher::new(&config).publish(&destination, &request).await;
+        let outcomes = publish_with(&config, target).await;
         assert_eq!(common_failure(&outcomes), (FailureClass::DestinationFault, Scope::Request));
         assert_eq!(failure(&outcomes[0]).code, "request_failed");
     }
     assert_eq!(stub.calls(), 0);
+}
+
+/// Case B11 before the request: what is wrong with the credentials is repaired outside, and kills no message.
+#[tokio::test(start_paused = true)]
+async fn without_credentials_nothing_is_sent_and_the_code_says_why() {
+    let stub = sqs(200, "{}");
+    for (error, code) in [
+        (CredentialsError::not_loaded as fn(&'static str) -> _, "no_credentials"),
+        (CredentialsError::provider_error, "credentials_failed"),
+        (CredentialsError::unhandled, "credentials_failed"),
+        (CredentialsError::invalid_configuration, "credentials_misconfigured"),
+        (|_| CredentialsError::provider_timed_out(Duration::from_secs(5)), "credentials_timeout"),
+    ] {
+        for target in [QUEUE, TOPIC] {
+            let fail = move || std::future::ready(Err(error("STS refuses")));
+            let provider = SharedCredentialsProvider::new(provide_credentials_fn(fail));
+            let config = stub.sdk_config().into_builder().credentials_provider(provider).build();
+            let outcomes = publish_with(&config, target).await;
+            let class = (FailureClass::DestinationFault, Scope::Request);
+            assert_eq!(common_failure(&outcomes), class, "{outcomes:?}");
+            assert_eq!(failure(&outcomes[0]).code, code, "{outcomes:?}");
+        }
+    }
+    assert_eq!(stub.calls(), 0);
+}
+
+/// Sends one entry with that configuration.
+async fn publish_with(config: &SdkConfig, target: &str) -> Vec<Outcome> {
+    let destination = destination(target);
+    let request = [entry("body", &destination)];
+    AwsPublisher::new(config).publish(&destination, &request).await
 }

@@ -19,7 +19,8 @@ pub(crate) struct Args {
 
 const SETTINGS_AND_EXIT_CODES: &str = "\
 Settings come from the environment, as for the functions: OUTBOX_DATABASE_URL (or
-DATABASE_URL), OUTBOX_SCHEMA, for relay OUTBOX_DESTINATIONS. .env.example has them all.
+DATABASE_URL), OUTBOX_SCHEMA, for relay and doctor
+OUTBOX_DESTINATIONS. .env.example has them all.
 
 Exit codes: 0 ok, 1 a problem was found, 2 wrong usage or settings, 3 the database
 cannot be reached.";
@@ -65,6 +66,15 @@ pub(crate) enum Verb {
     /// Exits 1 if a message is dead, or if one has been due for more than five minutes.
     #[command(verbatim_doc_comment)]
     Status,
+    /// Check the database, and every destination against the real queue or topic
+    ///
+    /// Run it with the relay's settings and credentials. Beside its permissions to send it needs
+    /// sqs:GetQueueAttributes, sns:GetTopicAttributes, and for the deliveries of a topic
+    /// sns:ListSubscriptionsByTopic and sns:GetSubscriptionAttributes. Nothing is changed.
+    ///
+    /// Exits 1 if there is a problem; a note is none.
+    #[command(verbatim_doc_comment)]
+    Doctor,
     /// Make dead messages pending again
     ///
     /// Give ids, a destination, a code, or --all; what is given must all match. Anything

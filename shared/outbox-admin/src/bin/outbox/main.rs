@@ -8,6 +8,7 @@
 
 mod args;
 mod context;
+mod doctor;
 mod drain;
 mod enqueue;
 mod exit;
@@ -46,6 +47,7 @@ async fn carry_out(verb: Verb, output: Output) -> Result<Exit, Failure> {
         Verb::Enqueue(args) => enqueue::run(args, output).await,
         Verb::Relay(args) => relay::run(&args, output).await,
         Verb::Purge => purge::run(output).await,
+        Verb::Doctor => doctor::run(output).await,
         Verb::Status => status::run(output).await,
         Verb::Redrive(args) => redrive::run(args, output).await,
         Verb::Pause(args) => pause::pause(args, output).await,

@@ -1,0 +1,154 @@
+//! `outbox doctor`
+
+use outbox_tests::endpoint::Endpoint;
+use outbox_tests::{Database, Ended, Process, Queue, Topic};
+use serde_json::{Value, json};
+
+use super::{command, sentence};
+
+/// Runs it with these destinations, as the relay's role, on the SQS and SNS there.
+async fn doctor(database_url: &str, aws_url: &str, destinations: &Value, form: &str) -> Ended {
+    let mut command = command(database_url, &["doctor", "--output", form]);
+    command.env("OUTBOX_DESTINATIONS", destinations.to_string());
+    command.env("AWS_ENDPOINT_URL", aws_url);
+    Process::start(command).ended().await
+}
+
+/// Its findings on the local stack: severity, subject and advice of each.
+async fn findings(database_url: &str, destinations: &Value) -> (Vec<[String; 3]>, Option<i32>) {
+    let ended = doctor(database_url, &Queue::endpoint_url(), destinations, "ndjson").await;
+    let findings = ended.stdout.lines().map(|line| {
+        let finding: Value =
+            serde_json::from_str(line).unwrap_or_else(|_| panic!("{}", ended.output));
+        ["severity", "subject", "advice"].map(|name| finding[name].as_str().unwrap().to_owned())
+    });
+    (findings.collect(), ended.code)
+}
+
+/// Those of a subject: severities in order.
+fn severities<'a>(findings: &'a [[String; 3]], of: &str) -> Vec<&'a str> {
+    let found = findings.iter().filter(|[_, subject, _]| subject == of);
+    found.map(|[severity, _, _]| severity.as_str()).collect()
+}
+
+/// The advice of the only problem of that subject.
+fn problem<'a>(findings: &'a [[String; 3]], of: &str) -> &'a str {
+    let mut problems =
+        findings.iter().filter(|[severity, subject, _]| severity == "problem" && subject == of);
+    let [_, _, advice] = problems.next().unwrap_or_else(|| panic!("{findings:?}"));
+    assert!(problems.next().is_none(), "{findings:?}");
+    advice
+}
+
+#[tokio::test]
+async fn a_healthy_outbox_with_its_queues_and_topics_has_no_problem() {
+    let db = Database::fresh().await;
+    db.pending(3).await;
+    let (queue, fifo, small) =
+        (Queue::standard().await, Queue::fifo().await, Queue::of_at_most(2_048).await);
+    let (topic, fifo_topic) = (Topic::standard().await, Topic::fifo().await);
+    topic.deliver_to(&queue).await;
+    let destinations = json!({
+        "orders": { "target": queue.url(), "max_bytes": 262_144 },
+        "ledger": { "target": fifo.url(), "max_bytes": 262_144 },
+        "small": { "target": small.url(), "max_bytes": 2_048 },
+        "events": topic.arn(),
+        "audit": fifo_topic.arn(),
+    });
+    let (findings, code) = findings(&db.url_as("outbox_relay").await, &destinations).await;
+    assert_eq!(code, Some(0), "{findings:?}");
+    for subject in ["database", "clock", "outbox"] {
+        assert_eq!(severities(&findings, subject), ["ok"], "{findings:?}");
+    }
+    for name in ["orders", "ledger", "small", "events", "audit"] {
+        let of = severities(&findings, &format!("destination {name}"));
+        assert_eq!(of[0], "ok", "{findings:?}");
+        assert!(of[1..].iter().all(|severity| *severity == "note"), "{findings:?}");
+    }
+    let told = |text: &str| findings.iter().any(|[_, _, advice]| advice.contains(text));
+    assert!(told("no redrive policy") && told("raw delivery to queues (1)"), "{findings:?}");
+    assert!(told("no confirmed subscription"), "{findings:?}");
+}
+
+/// Cases A06 and B09.
+#[tokio::test]
+async fn settings_that_the_queues_do_not_bear_out_are_problems_with_the_value_to_set() {
+    let db = Database::fresh().await;
+    db.insert(5, "CASE i WHEN 1 THEN 'small' ELSE 'fax' END", "NULL").await;
+    let small = Queue::of_at_most(2_048).await;
+    let missing = small.url().replace("test-", "missing-");
+    let no_topic = "arn:aws:sns:us-east-1:000000000000:no-such-topic";
+    let destinations = json!({ "small": small.url(), "missing": missing, "topic": no_topic });
+    let (findings, code) = findings(&db.url_as("outbox_relay").await, &destinations).await;
+    assert_eq!(code, Some(1), "{findings:?}");
+    assert!(problem(&findings, "destination small").contains("\"max_bytes\": 2048"));
+    assert!(problem(&findings, "destination missing").contains("does not exist"));
+    assert!(problem(&findings, "destination topic").contains("does not exist"));
+    assert!(problem(&findings, "destination fax").contains("4 messages would die with no_route"));
+}
+
+/// Case B11.
+#[tokio::test]
+async fn a_target_that_may_not_be_asked_is_a_problem_that_names_the_permissions() {
+    let db = Database::fresh().await;
+    let endpoint = Endpoint::start();
+    let destinations =
+        json!({ "orders": endpoint.queue_url("orders"), "events": endpoint.topic_arn("events") });
+    let url = db.url_as("outbox_relay").await;
+    let ended = doctor(&url, endpoint.url(), &destinations, "json").await;
+    assert_eq!(ended.code, Some(1), "{}", ended.output);
+    for allow in ["allow sqs:GetQueueAttributes", "allow sns:GetTopicAttributes"] {
+        assert!(ended.stdout.contains(allow), "{}", ended.output);
+    }
+    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(report["healthy"], false);
+
+    endpoint.down().await;
+    let ended = doctor(&url, endpoint.url(), &destinations, "table").await;
+    assert_eq!(ended.code, Some(1), "{}", ended.output);
+    assert!(ended.stdout.contains("did not answer (connect_failed)"), "{}", ended.output);
+    assert!(ended.stdout.ends_with("\n2 problems, 0 notes\n"), "{}", ended.output);
+}
+
+#[tokio::test]
+async fn a_role_that_cannot_do_a_relays_work_is_a_problem_that_names_what_it_lacks() {
+    let db = Database::fresh().await;
+    let queue = Queue::of_at_most(1_024).await;
+    let destinations = json!({ "orders": { "target": queue.url(), "max_bytes": 1_024 } });
+    let (found, code) = findings(&db.url_as("outbox_admin").await, &destinations).await;
+    assert_eq!(code, Some(1), "{found:?}");
+    let lacks = problem(&found, "role");
+    assert!(lacks.contains("UPDATE on message (dispatched_at"), "{lacks}");
+    assert!(lacks.contains("GRANT outbox_relay TO login_"), "{lacks}");
+
+    let (found, _) = findings(&db.url_as("outbox_producer").await, &destinations).await;
+    assert!(problem(&found, "role").contains("SELECT on message"), "{found:?}");
+    assert!(problem(&found, "outbox").contains("42501"), "{found:?}");
+
+    for (database, said) in [
+        (Database::empty().await, "there is no outbox"),
+        (
+            Database::with("TEMPLATE template0 ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C'")
+                .await,
+            "there is no outbox",
+        ),
+    ] {
+        let (found, code) = findings(&database.url(), &destinations).await;
+        assert_eq!(code, Some(1), "{found:?}");
+        assert!(problem(&found, "outbox").contains(said), "{found:?}");
+        assert!(severities(&found, "role").is_empty(), "{found:?}");
+    }
+}
+
+#[tokio::test]
+async fn without_a_database_or_destinations_there_is_nothing_to_examine() {
+    let nowhere = "postgres://nobody@127.0.0.1:1/nothing";
+    let destinations = json!({ "orders": "arn:aws:sqs:us-east-1:000000000000:orders" });
+    let ended = doctor(nowhere, "http://127.0.0.1:1", &destinations, "json").await;
+    assert_eq!(ended.code, Some(3), "{}", ended.output);
+    assert!(sentence(&ended).contains("127.0.0.1:1"), "{}", ended.output);
+
+    let ended = super::outbox(nowhere, &["doctor"]).await;
+    assert_eq!(ended.code, Some(2), "{}", ended.output);
+    assert!(sentence(&ended).contains("OUTBOX_DESTINATIONS"), "{}", ended.output);
+}
