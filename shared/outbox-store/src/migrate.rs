@@ -8,7 +8,7 @@ use crate::queries;
 use crate::schema::Schema;
 
 /// The number of the latest migration.
-pub const SCHEMA_VERSION: i32 = 2;
+pub const SCHEMA_VERSION: i32 = 4;
 
 macro_rules! migration {
     ($name:literal) => {
@@ -16,7 +16,12 @@ macro_rules! migration {
     };
 }
 
-const FILES: &[(&str, &str)] = &[migration!("V1__outbox"), migration!("V2__groups_and_breaker")];
+const FILES: &[(&str, &str)] = &[
+    migration!("V1__outbox"),
+    migration!("V2__groups_and_breaker"),
+    migration!("V3__placeholder"),
+    migration!("V4__dead_letters"),
+];
 
 /// Two programs must not migrate at once: refinery takes no lock. The number is arbitrary, ours alone.
 const ADVISORY_LOCK: i64 = 0x006f_7574_626f_7821;
