@@ -7,7 +7,7 @@
 --   $5 bigint   latest death that counts, in microseconds since 1970
 --   $6 bigint   earliest, or NULL for any
 -- Returns destination and id, in no order. Locks nothing: redrive.sql and discard.sql look again.
--- Uses message_pkey.
+-- Uses message_pkey, or message_dead_idx where a destination is given.
 SELECT m.destination, m.id
 FROM outbox.message AS m
 WHERE m.id = ANY ($1::bigint[])
