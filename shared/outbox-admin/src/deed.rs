@@ -293,7 +293,8 @@ mod tests {
 
     #[test]
     fn a_rate_and_fresh_message_ids_are_for_a_redrive_and_a_rate_has_bounds() {
-        for (rate, is_allowed) in [(-1, false), (0, false), (1, true), (10_000, true), (10_001, false)]
+        for (rate, is_allowed) in
+            [(-1, false), (0, false), (1, true), (10_000, true), (10_001, false)]
         {
             let deed = Deed { all: true, rate: Some(rate), ..deed() };
             let checked = deed.check(Action::Redrive).map_err(|error| error.to_string());
