@@ -4,19 +4,43 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use outbox::Message;
-use outbox_store::{Quota, Store};
+use outbox_store::{Claim, Error, GroupQuota, GroupsFrom, Quota, Store, Terms, Wanted};
 use outbox_tests::Database;
 
 use crate::statement;
 
-const LEASE: Duration = Duration::from_mins(1);
+const TERMS: Terms<'_> = Terms { lease: Duration::from_mins(1), claimed_by: "test" };
 
 pub(crate) fn quota(destination: &str, n_messages: u32) -> Quota {
     Quota { destination: destination.to_owned(), n_messages }
 }
 
+/// Claims as a relay does: what has no group, and the groups that are free; of each at most the destination's quota.
+pub(crate) async fn try_claim_of(store: &Store, quotas: &[Quota]) -> Result<Claim, Error> {
+    let from = quotas
+        .iter()
+        .map(|quota| GroupsFrom { destination: quota.destination.clone(), group: String::new() });
+    let visited = store.groups(&from.collect::<Vec<_>>(), 1_000).await?;
+    let free = visited.into_iter().filter(|group| group.lost_claims.is_some());
+    let n_messages = |destination: &str| {
+        quotas.iter().find(|quota| quota.destination == destination).unwrap().n_messages
+    };
+    let groups = free.map(|group| GroupQuota {
+        n_messages: n_messages(&group.destination),
+        destination: group.destination,
+        message_group: group.message_group,
+    });
+    let wanted =
+        Wanted { ungrouped: quotas.to_vec(), groups: groups.collect(), ..Wanted::default() };
+    store.claim(&wanted, 0..=i32::MAX, TERMS).await
+}
+
+pub(crate) async fn claim_of(store: &Store, quotas: &[Quota]) -> Claim {
+    try_claim_of(store, quotas).await.unwrap()
+}
+
 pub(crate) async fn claim(store: &Store, quotas: &[Quota]) -> Vec<Message> {
-    store.claim(quotas, 0..=i32::MAX, LEASE, "test").await.unwrap().messages
+    claim_of(store, quotas).await.messages
 }
 
 pub(crate) fn ids(messages: &[Message]) -> Vec<i64> {
@@ -44,10 +68,10 @@ async fn an_expired_lease_is_claimable_again() {
     let db = Database::fresh().await;
     let store = db.store();
     let pending = db.pending(2).await;
-    let first = store.claim(&[quota("orders", 9)], 0..=i32::MAX, LEASE, "test").await.unwrap();
+    let first = claim_of(&store, &[quota("orders", 9)]).await;
     db.expire_leases().await;
 
-    let second = store.claim(&[quota("orders", 9)], 0..=i32::MAX, LEASE, "test").await.unwrap();
+    let second = claim_of(&store, &[quota("orders", 9)]).await;
     assert_eq!(ids(&second.messages), pending);
     assert_eq!(second.messages[0].attempts, 2);
     assert_ne!(first.token, second.token, "every claim has a fresh token");
@@ -61,7 +85,9 @@ async fn a_claim_never_leases_more_than_asked_under_any_plan() {
     db.insert(200, "'orders'", "CASE WHEN i % 2 = 0 THEN 'g' || i % 20 END").await;
     db.run("UPDATE outbox.message SET available_at = now() WHERE id % 5 = 0").await;
     db.run("ANALYZE outbox.message").await;
-    let arguments = "ARRAY['orders'], ARRAY[5], gen_random_uuid(), 'test', 60000, 0, 1";
+    let of_groups = "gen_random_uuid(), 'test', 60000, 0, 1, \
+                     ARRAY['orders', 'orders'], ARRAY['g10', 'g2'], ARRAY[3, 2]";
+    let ungrouped = "gen_random_uuid(), 'test', 60000, 0, 1, ARRAY['orders'], ARRAY[5]";
     let (mut plans, mut n_leased) = (HashSet::new(), 0);
     for disabled in [
         &[][..],
@@ -80,16 +106,22 @@ async fn a_claim_never_leases_more_than_asked_under_any_plan() {
             for setting in disabled {
                 session.batch_execute(&format!("SET enable_{setting} = off")).await.unwrap();
             }
-            statement::prepare(&session, "claim").await;
-            plans.insert(statement::explain(&session, "COSTS OFF", "claim", arguments).await);
-            let n = statement::execute(&session, "claim", arguments).await.len();
-            assert!((1..=5).contains(&n), "{n} messages with {disabled:?} off");
-            n_leased += n;
+            for (name, arguments) in [("claim", ungrouped), ("claim_groups", of_groups)] {
+                statement::prepare(&session, name).await;
+                plans.insert(statement::explain(&session, "COSTS OFF", name, arguments).await);
+                let n = statement::execute(&session, name, arguments).await.len();
+                assert!((1..=5).contains(&n), "{name}: {n} messages with {disabled:?} off");
+                n_leased += n;
+                db.run(
+                    "UPDATE outbox.message SET locked_until = NULL WHERE message_group IS NOT NULL",
+                )
+                .await;
+            }
         }
     }
     assert!(plans.len() >= 3, "the settings led to {} plans only", plans.len());
-    n_leased += claim(&db.store(), &[quota("orders", 5)]).await.len();
-    assert_eq!(db.count("claimed").await, i64::try_from(n_leased).unwrap(), "none but returned");
+    let attempts: i64 = db.value("SELECT sum(attempts) FROM outbox.message").await;
+    assert_eq!(attempts, i64::try_from(n_leased).unwrap(), "none but returned");
 }
 
 /// Case P02: RETURNING has no order.

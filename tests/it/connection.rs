@@ -7,9 +7,7 @@ use outbox::{DeadReason, Mark};
 use outbox_store::Marks;
 use outbox_tests::Database;
 
-use crate::claim::{claim, ids, quota};
-
-const LEASE: Duration = Duration::from_mins(1);
+use crate::claim::{claim, claim_of, ids, quota};
 
 /// Everything that the rows say.
 async fn rows(db: &Database) -> Vec<String> {
@@ -22,7 +20,7 @@ async fn a_mark_of_which_one_statement_fails_writes_nothing() {
     let db = Database::fresh().await;
     let store = db.store_on_one_connection();
     db.pending(4).await;
-    let claimed = store.claim(&[quota("orders", 4)], 0..=i32::MAX, LEASE, "test").await.unwrap();
+    let claimed = claim_of(&store, &[quota("orders", 4)]).await;
     let (code, detail) = ("code".to_owned(), "detail".to_owned());
     let all = [
         Mark::Dispatched { broker_message_id: "broker-1".to_owned() },
@@ -32,7 +30,7 @@ async fn a_mark_of_which_one_statement_fails_writes_nothing() {
             code: code.clone(),
             detail: detail.clone(),
         },
-        Mark::Dead { reason: DeadReason::Refused, code, detail },
+        Mark::Dead { reason: DeadReason::Refused, code, detail, holds_group: false },
         Mark::Released,
     ];
     let mut marks = Marks::default();
@@ -58,14 +56,14 @@ async fn a_claim_that_is_dropped_leaves_a_lease_and_a_connection_that_works() {
     let pending = db.pending(5).await;
     let sessions = "SELECT array_agg(pid) FROM pg_stat_activity
                     WHERE datname = current_database() AND pid <> pg_backend_pid()";
-    claim(&store, &[]).await;
+    claim(&store, &[quota("nothing", 1)]).await;
     let first: Vec<i32> = db.value(sessions).await;
     let mut other = db.connect().await;
     let lock = other.transaction().await.unwrap();
     lock.batch_execute("LOCK TABLE outbox.message").await.unwrap();
     let quotas = [quota("orders", 3)];
     tokio::select! {
-        claimed = store.claim(&quotas, 0..=i32::MAX, LEASE, "test") => panic!("claimed behind a lock: {claimed:?}"),
+        claimed = claim_of(&store, &quotas) => panic!("claimed behind a lock: {claimed:?}"),
         () = db.lock_waits(1) => {}
     }
     lock.rollback().await.unwrap();

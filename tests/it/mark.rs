@@ -6,7 +6,7 @@ use outbox::{DeadReason, Mark};
 use outbox_store::{Claim, Marks, Store, Tally};
 use outbox_tests::Database;
 
-use crate::claim::quota;
+use crate::claim::{claim_of, quota};
 
 fn dispatched() -> Mark {
     Mark::Dispatched { broker_message_id: "broker-1".to_owned() }
@@ -23,14 +23,11 @@ fn retry(delay: Duration, gives_attempt_back: bool) -> Mark {
 
 fn dead() -> Mark {
     let (code, detail) = ("too_large".to_owned(), "9 bytes are over the limit".to_owned());
-    Mark::Dead { reason: DeadReason::Defect, code, detail }
+    Mark::Dead { reason: DeadReason::Defect, code, detail, holds_group: false }
 }
 
 async fn claim(store: &Store) -> Claim {
-    store
-        .claim(&[quota("orders", 100)], 0..=i32::MAX, Duration::from_mins(1), "test")
-        .await
-        .unwrap()
+    claim_of(store, &[quota("orders", 100)]).await
 }
 
 fn marks(of: impl IntoIterator<Item = (i64, Mark)>) -> Marks {

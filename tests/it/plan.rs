@@ -78,7 +78,12 @@ const TOKEN: &str = "'6f1c9f0e-0b1f-4c55-9d59-0f6d1a2b3c4d'";
 fn guarded() -> Vec<(&'static str, Vec<String>)> {
     let ids = "ARRAY[1, 2]";
     vec![
-        ("claim", vec![format!("ARRAY['orders'], ARRAY[5], {TOKEN}, 'test', 1000, 0, 1")]),
+        ("claim", vec![format!("{TOKEN}, 'test', 1000, 0, 1, ARRAY['orders'], ARRAY[5]")]),
+        (
+            "claim_groups",
+            vec![format!("{TOKEN}, 'test', 1000, 0, 1, ARRAY['orders'], ARRAY['g2'], ARRAY[5]")],
+        ),
+        ("groups", vec!["ARRAY['orders'], ARRAY[''], 100".to_owned()]),
         ("mark_dispatched", vec![format!("{TOKEN}, {ids}, ARRAY['a', 'b']")]),
         (
             "mark_retry",
@@ -89,7 +94,8 @@ fn guarded() -> Vec<(&'static str, Vec<String>)> {
         (
             "mark_dead",
             vec![format!(
-                "{TOKEN}, {ids}, ARRAY['refused', 'defect'], ARRAY['a', 'b'], ARRAY['a', 'b']"
+                "{TOKEN}, {ids}, ARRAY['refused', 'defect'], ARRAY['a', 'b'], ARRAY['a', 'b'], \
+                 ARRAY[true, false]"
             )],
         ),
         ("release", vec![format!("{TOKEN}, {ids}")]),
@@ -216,7 +222,7 @@ async fn the_marks_of_a_burst_are_found_by_their_ids() {
     for (name, columns) in [
         ("mark_dispatched", vec![text.clone()]),
         ("mark_retry", vec![each("1::bigint"), each("true"), text.clone(), text.clone()]),
-        ("mark_dead", vec![text.clone(), text.clone(), text]),
+        ("mark_dead", vec![text.clone(), text.clone(), text, each("false")]),
         ("release", vec![]),
     ] {
         let arguments = [vec![TOKEN.to_owned(), ids.clone()], columns].concat().join(", ");
@@ -253,7 +259,7 @@ async fn wal_of_a_message(db: &Database) -> [u64; 3] {
     let plan: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
     let inserted = wal_bytes(&plan.join("\n"));
 
-    let arguments = format!("ARRAY['orders'], ARRAY[500], {TOKEN}, 'relay/1f3a9c2e', 120000, 0, 1");
+    let arguments = format!("{TOKEN}, 'relay/1f3a9c2e', 120000, 0, 1, ARRAY['orders'], ARRAY[500]");
     let claimed = wal_of(db, "claim", &arguments).await;
     assert_eq!(db.count("claimed").await, 500);
 

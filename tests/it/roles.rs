@@ -55,10 +55,7 @@ async fn a_relay_claims_and_marks_and_changes_nothing_that_is_sent() {
     assert_eq!(store.due().await.unwrap().len(), 1);
     assert_eq!(store.backlog().await.unwrap().len(), 1, "as `outbox relay --until-drained` asks");
     let quotas = [crate::claim::quota("orders", 9)];
-    let claim = store
-        .claim(&quotas, 0..=i32::MAX, std::time::Duration::from_mins(1), "test")
-        .await
-        .unwrap();
+    let claim = crate::claim::claim_of(&store, &quotas).await;
     let mut marks = Marks::default();
     marks.push(claim.messages[0].id, Mark::Dispatched { broker_message_id: "b".into() });
     marks.push(claim.messages[1].id, Mark::Released);

@@ -1,6 +1,5 @@
 //! A run of the relay, against an endpoint that is told how to answer.
 
-use std::time::Duration;
 
 use outbox::{NewMessage, RunPolicy};
 use outbox_publish::AwsPublisher;
@@ -273,8 +272,7 @@ async fn messages_whose_claims_were_lost_are_sent_alone_and_never_die_of_their_n
     db.insert(20, "'orders'", "CASE WHEN i % 2 = 0 THEN 'g' END").await;
     for _ in 0..12 {
         let quotas = [crate::claim::quota("orders", 100)];
-        let claim =
-            db.store().claim(&quotas, 0..=i32::MAX, Duration::from_mins(1), "test").await.unwrap();
+        let claim = crate::claim::claim_of(&db.store(), &quotas).await;
         assert_eq!(claim.messages.len(), 20);
         db.expire_leases().await;
     }

@@ -1,122 +1,161 @@
-//! The run's side of a claim: of which destinations, and how much of each.
+//! The run's side of a claim: look what is due, ask for it, and for suspects when it is their turn.
 
+use std::collections::HashSet;
 use std::ops::RangeInclusive;
 use std::time::Instant;
 
 use outbox_publish::Publish;
-use outbox_store::{Claim, Quota};
+use outbox_store::{Claim, Terms, Wanted};
 
+use crate::agenda::Agenda;
 use crate::cutoff::within;
 use crate::error::Error;
-use crate::quota::share;
-use crate::relay::{Relay, Run};
-use crate::suspects;
+use crate::relay::Relay;
+use crate::suspects::{self, Lookout};
+use crate::traffic::Traffic;
 
-/// What a claim of everything that is due came to.
+/// What a claim came to.
 pub(crate) enum Claimed {
     /// Messages to send.
-    Messages(Claim),
-    /// Nothing, but a destination that rests has something due.
+    Messages(Batch),
+    /// Nothing, but a destination that is left alone has something due.
     OnlyResting,
     /// Nothing: all that is due is paused, held by another relay, or behind something that is.
     Nothing,
 }
 
+/// A claim, and what was asked for.
+pub(crate) struct Batch {
+    pub(crate) claim: Claim,
+    /// Destinations that it probes.
+    pub(crate) probes: HashSet<String>,
+    /// Groups that gave all that was asked for, and may have more.
+    pub(crate) full_groups: Vec<(String, String)>,
+}
+
+/// What decides the next claim; it travels with the claim being made.
+pub(crate) struct Claimer {
+    pub(crate) agenda: Agenda,
+    pub(crate) lookout: Lookout,
+}
+
 impl<P: Publish> Relay<P> {
-    /// Asks which destinations have something due, and claims of those.
-    pub(crate) async fn claim_anew(&self, run: &mut Run<'_>) -> Result<Claimed, Error> {
-        let due = within(run.claim_until, self.store.due()).await.map_err(Error::Claim)?;
-        let now = Instant::now();
-        let (resting, mut open): (Vec<String>, Vec<String>) = due
-            .into_iter()
-            .filter(|due| !due.paused)
-            .map(|due| due.destination)
-            .partition(|name| run.health.is_resting(name, now));
-        // With more destinations than messages in a batch, everyone gets its turn in the long run.
-        let first = fastrand::usize(..open.len().max(1));
-        open.rotate_left(first);
-        let suspects_first = run.lookout.is_due(false, now);
-        if suspects_first && let Some(claim) = self.claim_suspects(&open, run).await? {
-            return Ok(Claimed::Messages(claim));
-        }
-        for some in open.chunks(self.policy.batch_size as usize) {
-            let mut destinations = some.to_vec();
-            if let Some(claim) = self.claim(&mut destinations, run.claim_until).await? {
-                run.destinations = destinations;
-                return Ok(Claimed::Messages(claim));
+    /// Claims the next batch, and looks for more where what is known is used up.
+    pub(crate) async fn claim_next(
+        &self,
+        claimer: &mut Claimer,
+        traffic: &Traffic,
+        until: Option<Instant>,
+    ) -> Result<Claimed, Error> {
+        let mut has_looked = false;
+        loop {
+            if claimer.agenda.is_old(Instant::now()) {
+                self.look(&mut claimer.agenda, traffic, until).await?;
+                has_looked = true;
+            }
+            if claimer.lookout.is_due(false, Instant::now())
+                && let Some(batch) = self.claim_suspects(claimer, traffic, until).await?
+            {
+                return Ok(Claimed::Messages(batch));
+            }
+            let wanted = claimer.agenda.wanted(self.policy.batch_size, traffic);
+            if !wanted.is_empty() {
+                let batch = self.lease(&wanted, suspects::CLEAN, until).await?;
+                claimer.agenda.claimed(&wanted, &batch.claim);
+                if !batch.claim.messages.is_empty() {
+                    return Ok(Claimed::Messages(batch));
+                }
+            } else if self.search(&mut claimer.agenda, until).await? {
+                // There may be free groups now.
+            } else if !has_looked {
+                self.look(&mut claimer.agenda, traffic, until).await?;
+                has_looked = true;
+            } else {
+                break;
             }
         }
-        let suspects_last = run.lookout.is_due(true, now);
-        if suspects_last && let Some(claim) = self.claim_suspects(&open, run).await? {
-            return Ok(Claimed::Messages(claim));
+        if claimer.lookout.is_due(true, Instant::now())
+            && let Some(batch) = self.claim_suspects(claimer, traffic, until).await?
+        {
+            return Ok(Claimed::Messages(batch));
         }
-        Ok(if resting.is_empty() { Claimed::Nothing } else { Claimed::OnlyResting })
+        Ok(if claimer.agenda.leaves_some { Claimed::OnlyResting } else { Claimed::Nothing })
+    }
+
+    async fn look(
+        &self,
+        agenda: &mut Agenda,
+        traffic: &Traffic,
+        until: Option<Instant>,
+    ) -> Result<(), Error> {
+        let due = within(until, self.store.due()).await.map_err(Error::Claim)?;
+        traffic.observe(&due);
+        agenda.looked(due, Instant::now());
+        Ok(())
+    }
+
+    /// Looks for free groups; `false` if there is nowhere left to look.
+    async fn search(&self, agenda: &mut Agenda, until: Option<Instant>) -> Result<bool, Error> {
+        let (from, n_groups) = agenda.search();
+        if from.is_empty() {
+            return Ok(false);
+        }
+        let visited =
+            within(until, self.store.groups(&from, n_groups)).await.map_err(Error::Claim)?;
+        agenda.searched(from, n_groups, visited, Instant::now());
+        Ok(true)
     }
 
     /// Claims suspects of one level: of the worst there are, and never more than may be sent together.
     async fn claim_suspects(
         &self,
-        destinations: &[String],
-        run: &mut Run<'_>,
-    ) -> Result<Option<Claim>, Error> {
+        claimer: &mut Claimer,
+        traffic: &Traffic,
+        until: Option<Instant>,
+    ) -> Result<Option<Batch>, Error> {
         let mut found = None;
         'levels: for (lost_claims, n_together) in suspects::LEVELS {
             let n_together = n_together.min(self.policy.batch_size);
-            for some in destinations.chunks(n_together as usize) {
-                let quotas = share(n_together, some);
-                found = self.lease(&quotas, lost_claims.clone(), run.claim_until).await?;
-                if found.is_some() {
+            for wanted in claimer.agenda.wanted_suspects(&lost_claims, n_together, traffic) {
+                let batch = self.lease(&wanted, lost_claims.clone(), until).await?;
+                if !batch.claim.messages.is_empty() {
+                    found = Some(batch);
                     break 'levels;
                 }
             }
         }
-        run.lookout.looked(found.is_some(), Instant::now());
+        claimer.lookout.looked(found.is_some(), Instant::now());
         Ok(found)
-    }
-
-    /// Claims a batch, and drops those destinations from the list that had less than their share. `None` if there was
-    /// nothing.
-    pub(crate) async fn claim(
-        &self,
-        destinations: &mut Vec<String>,
-        until: Option<Instant>,
-    ) -> Result<Option<Claim>, Error> {
-        let quotas = share(self.policy.batch_size, destinations);
-        let claim = self.lease(&quotas, suspects::CLEAN, until).await?;
-        let n_claimed = |name: &str| {
-            let messages = claim.iter().flat_map(|claim| &claim.messages);
-            messages.filter(|message| message.destination == name).count()
-        };
-        destinations.retain(|name| {
-            quotas
-                .iter()
-                .any(|q| q.destination == *name && q.n_messages as usize <= n_claimed(name))
-        });
-        Ok(claim)
     }
 
     async fn lease(
         &self,
-        quotas: &[Quota],
+        wanted: &Wanted,
         lost_claims: RangeInclusive<i32>,
         until: Option<Instant>,
-    ) -> Result<Option<Claim>, Error> {
-        if quotas.is_empty() {
-            return Ok(None);
-        }
-        let claim = self.store.claim(quotas, lost_claims, self.policy.lease, &self.claimed_by);
+    ) -> Result<Batch, Error> {
+        let terms = Terms { lease: self.policy.lease, claimed_by: &self.claimed_by };
+        let claim = self.store.claim(wanted, lost_claims, terms);
         let claim = within(until, claim).await.map_err(Error::Claim)?;
-        Ok((!claim.messages.is_empty()).then_some(claim))
+        let full_groups = full_groups(wanted, &claim);
+        Ok(Batch { claim, probes: wanted.probes.iter().cloned().collect(), full_groups })
     }
+}
 
-    /// The age that the report tells, or `None` if the database does not: a zero would say that all is well.
-    pub(crate) async fn oldest_due_seconds(&self, until: Option<Instant>) -> Option<f64> {
-        match within(until, self.store.due()).await {
-            Ok(due) => Some(due.iter().map(|d| d.oldest_due_seconds).fold(0.0, f64::max)),
-            Err(error) => {
-                tracing::warn!(error.r#type = error.code(), "age of the oldest message is unknown");
-                None
-            }
-        }
+fn full_groups(wanted: &Wanted, claim: &Claim) -> Vec<(String, String)> {
+    let n_claimed = |destination: &str, group: &str| {
+        let is_of_group = |m: &&outbox::Message| {
+            m.destination == destination && m.message_group.as_deref() == Some(group)
+        };
+        claim.messages.iter().filter(is_of_group).count()
+    };
+    // A claim of many groups takes few messages of each; then the next search finds those that have more.
+    if wanted.groups.len() > 16 {
+        return Vec::new();
     }
+    let is_full = |quota: &&outbox_store::GroupQuota| {
+        n_claimed(&quota.destination, &quota.message_group) >= quota.n_messages as usize
+    };
+    let full = wanted.groups.iter().filter(is_full);
+    full.map(|quota| (quota.destination.clone(), quota.message_group.clone())).collect()
 }

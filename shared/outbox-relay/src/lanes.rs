@@ -2,16 +2,19 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::Instant;
 
-use outbox::{Defect, Destination, Destinations, Entry, Mark, Message, Outcome, Packer, Rejected};
+use outbox::{
+    Defect, Destination, Destinations, Entry, Mark, Message, OnDead, Outcome, Packer, Rejected,
+};
 
-use crate::health::Health;
+use crate::traffic::Start;
 
 pub(crate) struct Lanes {
     lanes: Vec<Lane>,
     /// The lane whose turn it is.
     turn: usize,
+    /// Groups of which something was not accepted, by destination.
+    stopped: HashSet<(String, String)>,
 }
 
 struct Lane {
@@ -49,7 +52,8 @@ impl Lanes {
                 }
                 Err(rejected) => {
                     let Rejected { message, defect } = *rejected;
-                    let mark = Mark::from(&defect);
+                    let on_dead = destinations.get(&message.destination).map(|it| it.on_dead);
+                    let mark = Mark::of_defect(&defect, on_dead.unwrap_or(OnDead::Continue));
                     log_dead(&message, &mark);
                     marks.push((message.id, mark));
                     stopped.extend(group);
@@ -61,24 +65,36 @@ impl Lanes {
             let packer = Packer::new(destination.max_bytes, entries);
             Some(Lane { destination, packer })
         });
-        (Self { lanes: lanes.collect(), turn: 0 }, marks)
+        (Self { lanes: lanes.collect(), turn: 0, stopped }, marks)
     }
 
-    /// The next request of the lane whose turn it is; lanes that have none ready, or whose destination rests, are
-    /// passed over.
-    pub(crate) fn next_request(&mut self, health: &Health, now: Instant) -> Option<Request> {
+    /// The next request of the lane whose turn it is, for a destination that may be sent one. If there is none, whether one
+    /// may be sent later.
+    pub(crate) fn next_request(&mut self, start: impl Fn(&str) -> Start) -> Result<Request, Start> {
+        let mut when = Start::Not;
         for _ in 0..self.lanes.len() {
             let lane = self.turn % self.lanes.len();
             self.turn = lane + 1;
             let Lane { destination, packer } = &mut self.lanes[lane];
-            if health.is_resting(&destination.name, now) {
+            if !packer.is_ready() {
                 continue;
             }
-            if let Some(entries) = packer.next_request() {
-                return Some(Request { lane, destination: Arc::clone(destination), entries });
+            match start(&destination.name) {
+                Start::Now => {
+                    let entries = packer.next_request().expect("one is ready");
+                    return Ok(Request { lane, destination: Arc::clone(destination), entries });
+                }
+                Start::Later => when = Start::Later,
+                Start::Not => {}
             }
         }
-        None
+        Err(when)
+    }
+
+    /// Whether something can still be handed out for a destination that is not held up.
+    pub(crate) fn has_work(&self, is_held_up: impl Fn(&str) -> bool) -> bool {
+        let has_work = |lane: &Lane| lane.packer.n_waiting() > 0;
+        self.lanes.iter().any(|lane| has_work(lane) && !is_held_up(&lane.destination.name))
     }
 
     /// Takes in what became of a request: a group whose message was accepted goes on, any other stops.
@@ -87,15 +103,24 @@ impl Lanes {
         for (entry, outcome) in request.entries.iter().zip(outcomes) {
             match (&entry.message.message_group, outcome) {
                 (Some(group), Outcome::Accepted { .. }) => packer.accepted(group),
-                (Some(group), Outcome::Failed(_)) => packer.stopped(group),
+                (Some(group), Outcome::Failed(_)) => {
+                    packer.stopped(group);
+                    self.stopped.insert((entry.message.destination.clone(), group.clone()));
+                }
                 (None, _) => {}
             }
         }
     }
 
+    /// Whether something of the group was not accepted.
+    pub(crate) fn has_stopped(&self, group: &(String, String)) -> bool {
+        self.stopped.contains(group)
+    }
+
     /// The ids of all messages that were never handed out.
-    pub(crate) fn into_unsent(self) -> impl Iterator<Item = i64> {
-        self.lanes.into_iter().flat_map(|lane| lane.packer.into_unsent()).map(|e| e.message.id)
+    pub(crate) fn take_unsent(&mut self) -> impl Iterator<Item = i64> {
+        let lanes = std::mem::take(&mut self.lanes);
+        lanes.into_iter().flat_map(|lane| lane.packer.into_unsent()).map(|e| e.message.id)
     }
 }
 

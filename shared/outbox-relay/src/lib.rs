@@ -16,17 +16,17 @@
 //!
 //! Start at [`Relay::run`].
 
+mod agenda;
 mod claim;
 mod cutoff;
 mod error;
-mod health;
 mod lanes;
 mod mark;
 mod publish;
-mod quota;
 mod relay;
 mod report;
 mod suspects;
+mod traffic;
 
 pub use error::Error;
 pub use relay::Relay;

@@ -2,13 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use outbox::{ClaimToken, Mark};
+use outbox::ClaimToken;
 use outbox_publish::Publish;
-use outbox_store::{Claim, Marks, Tally};
+use outbox_store::{Marks, Tally};
 
 use crate::cutoff::within;
 use crate::error::Error;
 use crate::relay::Relay;
+use crate::traffic::News;
 
 /// The first pause between two tries, doubled each time up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
@@ -62,6 +63,27 @@ impl<P: Publish> Relay<P> {
         }
     }
 
+    /// Tells the database which destinations fail and which have recovered, as far as it lets us: all relays go by it.
+    pub(crate) async fn tell(&self, token: ClaimToken, news: News, until: Instant) {
+        let News { failed, recovered } = news;
+        let told = async {
+            if !failed.is_empty() {
+                for name in self.store.requests_failed(token, &failed).await? {
+                    tracing::error!(messaging.destination.name = name, "breaker opened");
+                }
+            }
+            if !recovered.is_empty() {
+                for name in self.store.recovered(&recovered).await? {
+                    tracing::info!(messaging.destination.name = name, "breaker closed");
+                }
+            }
+            Ok(())
+        };
+        if let Err(error) = within(Some(until), told).await {
+            tracing::warn!(error.r#type = error.code(), "state of destinations was not written");
+        }
+    }
+
     /// Announces that a suspect is sent alone. Without that it must not be: its relay's end would tell nothing.
     pub(crate) async fn isolate(
         &self,
@@ -74,21 +96,6 @@ impl<P: Publish> Relay<P> {
             .await
             .map_err(|source| Error::Mark { n_messages: 1, source })
     }
-
-    /// Hands a whole claim back, as far as the database lets us; else its lease runs out.
-    pub(crate) async fn release(&self, claim: &Claim, until: Option<Instant>) {
-        let marks = released(claim.messages.iter().map(|message| message.id));
-        if let Err(error) = within(until, self.store.mark(claim.token, &marks)).await {
-            tracing::warn!(error.r#type = error.code(), "releasing failed, the lease will run out");
-        }
-    }
-}
-
-/// The marks that hand these messages back.
-fn released(ids: impl IntoIterator<Item = i64>) -> Marks {
-    let mut marks = Marks::default();
-    marks.extend(ids.into_iter().map(|id| (id, Mark::Released)));
-    marks
 }
 
 fn log_fenced(token: ClaimToken, tally: Tally) {

@@ -1,73 +1,143 @@
-//! Publish: send what was claimed, several requests at once, and collect a mark for each message.
+//! Publish: send what was claimed, several requests at once, and mark each message by its own outcome.
+//!
+//! Each claim is sent and marked by itself, beside others of the run, so that a destination which does not answer keeps
+//! nobody waiting. Marks are written when the claim is through, and a moment after the first of them where it is not.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use outbox::{ClaimToken, Failure, FailureClass, Mark, Message, Outcome, RunPolicy, Scope, decide};
+use outbox::{
+    ClaimToken, Failure, FailureClass, Mark, Message, OnDead, Outcome, RunPolicy, Scope,
+    blame_request, decide,
+};
 use outbox_publish::Publish;
 use outbox_store::{Marks, Tally};
 use tokio_util::sync::CancellationToken;
 
+use crate::claim::Batch;
 use crate::cutoff::Cutoff;
 use crate::error::Error;
-use crate::health::Health;
 use crate::lanes::{Lanes, Request, log_dead};
 use crate::relay::Relay;
 use crate::suspects::must_be_alone;
+use crate::traffic::{Start, Traffic, Work};
+
+/// How long a mark waits for company while requests of its claim are in flight.
+const MARK_WITHIN: Duration = Duration::from_millis(250);
+
+/// What became of a claim.
+#[derive(Debug, Default)]
+pub(crate) struct Sent {
+    pub(crate) tally: Tally,
+    /// Groups that may have more at once.
+    pub(crate) go_on_with: Vec<(String, String)>,
+}
+
+/// What all claims of a run share.
+#[derive(Clone, Copy)]
+pub(crate) struct Shared<'a> {
+    pub(crate) traffic: &'a Traffic,
+    pub(crate) stop: &'a CancellationToken,
+    pub(crate) deadline: Option<Instant>,
+}
 
 impl<P: Publish> Relay<P> {
     /// Sends and marks what was claimed.
     pub(crate) async fn publish_and_mark(
         &self,
-        token: ClaimToken,
-        messages: Vec<Message>,
-        cutoff: Cutoff,
-        stop: &CancellationToken,
-        health: &mut Health,
-    ) -> Result<Tally, Error> {
-        if let [suspect] = &messages[..]
+        batch: Batch,
+        shared: Shared<'_>,
+    ) -> Result<Sent, Error> {
+        let Batch { claim, probes, full_groups } = batch;
+        let (policy, token) = (&self.policy, claim.token);
+        let cutoff =
+            Cutoff::new(claim.leased_until, policy.lease, shared.deadline, policy.deadline_margin);
+        if let [suspect] = &claim.messages[..]
             && must_be_alone(suspect)
         {
             self.isolate(token, suspect.id, cutoff.mark).await?;
         }
-        let marks = self.publish(messages, cutoff, stop, health).await;
-        self.mark(token, marks, cutoff.mark).await
+        let (lanes, marks) = Lanes::new(claim.messages, &self.destinations, policy.max_attempts);
+        let mut sending = Sending {
+            lanes,
+            marks: Marks::default(),
+            first_mark_at: None,
+            has_released: false,
+            work: shared.traffic.work(),
+        };
+        sending.mark(marks);
+        let is_probe = |destination: &str| probes.contains(destination);
+        let mut sent = self.send_and_mark(&mut sending, token, cutoff, &is_probe, shared).await?;
+        if !sending.has_released {
+            sent.go_on_with = full_groups;
+            sent.go_on_with.retain(|group| !sending.lanes.has_stopped(group));
+        }
+        Ok(sent)
     }
 
-    /// Sends the messages and returns a mark for every one of them: released, for those that were not sent before the
-    /// cut-off or before `stop`.
-    async fn publish(
+    /// The loop of a claim: hand out requests as far as may be, take in what comes back, write marks.
+    async fn send_and_mark(
         &self,
-        messages: Vec<Message>,
+        sending: &mut Sending<'_>,
+        token: ClaimToken,
         cutoff: Cutoff,
-        stop: &CancellationToken,
-        health: &mut Health,
-    ) -> Marks {
-        let mut marks = Marks::default();
-        let (mut lanes, unsendable) =
-            Lanes::new(messages, &self.destinations, self.policy.max_attempts);
-        marks.extend(unsendable);
-
+        is_probe: &(dyn Fn(&str) -> bool + Sync),
+        shared: Shared<'_>,
+    ) -> Result<Sent, Error> {
+        let Shared { traffic, stop, .. } = shared;
+        let mut sent = Sent::default();
         let mut in_flight = FuturesUnordered::new();
+        let mut writing = FuturesUnordered::new();
+        let mut failure = None;
         loop {
-            while in_flight.len() < self.policy.concurrency {
-                let now = Instant::now();
-                if stop.is_cancelled() || now >= cutoff.send {
-                    break;
-                }
-                match lanes.next_request(health, now) {
-                    Some(request) => in_flight.push(self.send(request, cutoff.answer)),
-                    None => break,
+            let changed = traffic.changed();
+            let may_send =
+                failure.is_none() && !stop.is_cancelled() && Instant::now() < cutoff.send;
+            let mut waits = false;
+            while may_send {
+                let start = |destination: &str| traffic.start(destination, is_probe(destination));
+                match sending.lanes.next_request(start) {
+                    Ok(request) => in_flight.push(self.send(request, cutoff.answer)),
+                    Err(start) => {
+                        waits = start == Start::Later;
+                        break;
+                    }
                 }
             }
-            let Some((request, outcomes)) = in_flight.next().await else { break };
-            health.record(&request.destination.name, &outcomes, Instant::now());
-            lanes.take_in(&request, &outcomes);
-            marks.extend(mark_each(request, outcomes, &self.policy));
+            if in_flight.is_empty() && !waits {
+                break;
+            }
+            let has_work = may_send && sending.lanes.has_work(|name| traffic.is_held_up(name));
+            sending.work.set(has_work);
+            if writing.is_empty() && sending.is_mark_due(Instant::now()) {
+                writing.push(self.write(token, sending.take_marks(), traffic, cutoff.mark));
+            }
+            tokio::select! {
+                Some((request, outcomes)) = in_flight.next() => {
+                    self.take_in(sending, request, outcomes, traffic);
+                }
+                Some(written) = writing.next() => match written {
+                    Ok(tally) => sent.tally += tally,
+                    Err(error) => failure = Some(error),
+                },
+                () = changed, if waits => {}
+                () = sleep_until(cutoff.send), if waits => {}
+                () = stop.cancelled(), if waits => {}
+                () = sleep_until(sending.mark_due_at(cutoff.mark)), if writing.is_empty() => {}
+            }
         }
-        marks.extend(lanes.into_unsent().map(|id| (id, Mark::Released)));
-        marks
+        while let Some(written) = writing.next().await {
+            match written {
+                Ok(tally) => sent.tally += tally,
+                Err(error) => failure = Some(error),
+            }
+        }
+        let unsent: Vec<i64> = sending.lanes.take_unsent().collect();
+        sending.has_released |= !unsent.is_empty();
+        sending.mark(unsent.into_iter().map(|id| (id, Mark::Released)));
+        sent.tally += self.write(token, sending.take_marks(), traffic, cutoff.mark).await?;
+        failure.map_or(Ok(sent), Err)
     }
 
     async fn send(&self, request: Request, answer_until: Instant) -> (Request, Vec<Outcome>) {
@@ -78,6 +148,76 @@ impl<P: Publish> Relay<P> {
         };
         (request, outcomes)
     }
+
+    fn take_in(
+        &self,
+        sending: &mut Sending<'_>,
+        request: Request,
+        mut outcomes: Vec<Outcome>,
+        traffic: &Traffic,
+    ) {
+        // An entry without an outcome, which a publisher owes us, counts as not accepted.
+        outcomes.resize_with(request.entries.len(), || Outcome::Failed(gave_up()));
+        traffic.finish(&request.destination.name, &outcomes);
+        if !traffic.has_accepted(&request.destination.name) {
+            blame_request(&mut outcomes);
+        }
+        sending.lanes.take_in(&request, &outcomes);
+        sending.mark(mark_each(request, outcomes, &self.policy));
+    }
+
+    /// Writes marks, and tells the database what the traffic says of the destinations.
+    async fn write(
+        &self,
+        token: ClaimToken,
+        marks: Marks,
+        traffic: &Traffic,
+        until: Instant,
+    ) -> Result<Tally, Error> {
+        let written = match marks.is_empty() {
+            true => Ok(Tally::default()),
+            false => self.mark(token, marks, until).await,
+        };
+        if let Some(news) = traffic.news() {
+            self.tell(token, news, until).await;
+        }
+        written
+    }
+}
+
+/// A claim on its way.
+struct Sending<'a> {
+    lanes: Lanes,
+    marks: Marks,
+    first_mark_at: Option<Instant>,
+    has_released: bool,
+    work: Work<'a>,
+}
+
+impl Sending<'_> {
+    fn mark(&mut self, marks: impl IntoIterator<Item = (i64, Mark)>) {
+        self.marks.extend(marks);
+        if self.first_mark_at.is_none() && !self.marks.is_empty() {
+            self.first_mark_at = Some(Instant::now());
+        }
+    }
+
+    fn mark_due_at(&self, otherwise: Instant) -> Instant {
+        self.first_mark_at.map_or(otherwise, |at| at + MARK_WITHIN)
+    }
+
+    fn is_mark_due(&self, now: Instant) -> bool {
+        self.first_mark_at.is_some_and(|at| now >= at + MARK_WITHIN)
+    }
+
+    fn take_marks(&mut self) -> Marks {
+        self.first_mark_at = None;
+        std::mem::take(&mut self.marks)
+    }
+}
+
+async fn sleep_until(moment: Instant) {
+    tokio::time::sleep_until(moment.into()).await;
 }
 
 fn gave_up() -> Failure {
@@ -89,16 +229,15 @@ fn gave_up() -> Failure {
     }
 }
 
-/// One mark for each entry; an entry without an outcome, which a publisher owes us, counts as not accepted.
+/// One mark for each entry.
 fn mark_each(
     request: Request,
     outcomes: Vec<Outcome>,
     policy: &RunPolicy,
 ) -> impl Iterator<Item = (i64, Mark)> {
-    let missing = std::iter::repeat_with(|| Outcome::Failed(gave_up()));
-    let outcomes = outcomes.into_iter().chain(missing);
-    request.entries.into_iter().zip(outcomes).map(|(entry, outcome)| {
-        let mark = decide(outcome, entry.message.attempts, policy, fastrand::f64());
+    let on_dead: OnDead = request.destination.on_dead;
+    request.entries.into_iter().zip(outcomes).map(move |(entry, outcome)| {
+        let mark = decide(outcome, entry.message.attempts, policy, on_dead, fastrand::f64());
         log_dead(&entry.message, &mark);
         log_retry(&entry.message, &mark);
         (entry.message.id, mark)

@@ -1,19 +1,25 @@
 //! The relay and its run.
 
-use std::time::Instant;
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use outbox::{Destinations, RunPolicy};
 use outbox_publish::Publish;
-use outbox_store::{Claim, Store};
+use outbox_store::Store;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
-use crate::claim::Claimed;
-use crate::cutoff::{Cutoff, before, within};
+use crate::agenda::Agenda;
+use crate::claim::{Claimed, Claimer};
+use crate::cutoff::{before, within};
 use crate::error::Error;
-use crate::health::Health;
+use crate::publish::Shared;
 use crate::report::RunReport;
 use crate::suspects::Lookout;
+use crate::traffic::Traffic;
 
 /// The engine: built once, run many times. Several may run at once, in one process or in many.
 pub struct Relay<P> {
@@ -23,23 +29,33 @@ pub struct Relay<P> {
     pub(crate) policy: RunPolicy,
     pub(crate) claimed_by: String,
     version_checked: OnceCell<()>,
+    /// Where the last run ended its way through the groups of each destination: the next one goes on there.
+    positions: Mutex<HashMap<String, String>>,
 }
 
-/// What a run carries along.
-pub(crate) struct Run<'a> {
-    deadline: Option<Instant>,
-    stop: &'a CancellationToken,
+/// Claims that may be under way at once. Two keep the requests in flight; more are only made while those before have
+/// nothing to send but to destinations that hold them up.
+const CLAIMS_AT_WORK: usize = 2;
+const MOST_CLAIMS: usize = 8;
+
+/// A drained run polls soon after it had something to do, and then less and less often down to the policy's pace.
+const FIRST_POLL: u32 = 8;
+
+/// Failed claims in a row after which a run gives up, and the pause before each further try.
+const MOST_FAILED_CLAIMS: u32 = 5;
+const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(500);
+
+/// The times of a run, on the monotonic clock.
+#[derive(Clone, Copy)]
+struct Times {
     /// Until when a claim is started: nothing is sent later.
     start_until: Option<Instant>,
     /// Until when one that was started is awaited; it is released if it comes too late to be sent.
-    pub(crate) claim_until: Option<Instant>,
+    claim_until: Option<Instant>,
     /// Until when the run may still ask the database; what is left is for its own answer.
-    pub(crate) ask_until: Option<Instant>,
-    /// Destinations that had more than their share at the last claim: a claim ahead asks for those.
-    pub(crate) destinations: Vec<String>,
-    pub(crate) health: Health,
-    pub(crate) lookout: Lookout,
-    pub(crate) report: RunReport,
+    ask_until: Option<Instant>,
+    /// Until when a drained run polls on.
+    linger_until: Instant,
 }
 
 impl<P: Publish> Relay<P> {
@@ -51,8 +67,8 @@ impl<P: Publish> Relay<P> {
         policy: RunPolicy,
         claimed_by: String,
     ) -> Self {
-        let version_checked = OnceCell::new();
-        Self { store, publisher, destinations, policy, claimed_by, version_checked }
+        let (version_checked, positions) = (OnceCell::new(), Mutex::default());
+        Self { store, publisher, destinations, policy, claimed_by, version_checked, positions }
     }
 
     /// Publishes what is due until nothing is left (and then polls on for the policy's linger time), until the margin
@@ -72,117 +88,194 @@ impl<P: Publish> Relay<P> {
     ) -> Result<RunReport, Error> {
         let started = Instant::now();
         let margin = self.policy.deadline_margin;
-        let mut run = Run {
-            deadline,
-            stop,
+        let times = Times {
             start_until: deadline.map(|deadline| before(deadline, margin)),
             claim_until: deadline.map(|deadline| before(deadline, margin / 2)),
             ask_until: deadline.map(|deadline| before(deadline, margin / 4)),
-            destinations: Vec::new(),
-            health: Health::default(),
-            lookout: Lookout::new(started),
-            report: RunReport::default(),
+            linger_until: started + self.policy.linger,
         };
-        let ended = self.drain_and_linger(&mut run, started + self.policy.linger).await;
+        let traffic = Traffic::new(self.policy.concurrency);
+        let mut report = RunReport::default();
+        let shared = Shared { traffic: &traffic, stop, deadline };
+        let ended = self.check_and_drain(times, shared, &mut report).await;
         if ended.is_ok() {
-            run.report.oldest_due_seconds = self.oldest_due_seconds(run.ask_until).await;
+            self.report_ages(&mut report, times.ask_until).await;
         }
         // Also of a run that failed: what it had sent and marked before is true.
-        run.report.took(started.elapsed());
-        run.report.log();
-        ended.map(|()| run.report)
+        report.took(started.elapsed());
+        report.log();
+        ended.map(|()| report)
     }
 
-    async fn drain_and_linger(&self, run: &mut Run<'_>, until: Instant) -> Result<(), Error> {
-        if run.start_until.is_some_and(|until| Instant::now() >= until) {
+    async fn check_and_drain(
+        &self,
+        times: Times,
+        shared: Shared<'_>,
+        report: &mut RunReport,
+    ) -> Result<(), Error> {
+        if times.start_until.is_some_and(|until| Instant::now() >= until) {
             let margin_ms = self.policy.deadline_margin.as_millis();
             tracing::warn!(%margin_ms, "no time to send before the margin of the deadline");
             return Ok(());
         }
         let check = self.version_checked.get_or_try_init(|| self.store.check_version());
-        within(run.claim_until, check).await.map_err(Error::Claim)?;
-        loop {
-            run.report.drained = self.drain(run).await?;
-            let next_poll = Instant::now() + self.policy.poll;
-            if next_poll >= until || !run.pause_until(next_poll).await {
-                return Ok(());
-            }
+        within(times.claim_until, check).await.map_err(Error::Claim)?;
+
+        let positions = std::mem::take(&mut *self.positions());
+        let claimer =
+            Claimer { agenda: Agenda::going_on(positions), lookout: Lookout::new(Instant::now()) };
+        let (claimer, ended) = self.drain(claimer, times, shared, report).await;
+        if let Some(claimer) = claimer {
+            *self.positions() = claimer.agenda.into_positions();
         }
+        ended
     }
 
-    /// Claims, sends and marks until a claim with nothing in flight comes back empty: `true`. Or until the run's time
-    /// is up, or what is left is for resting destinations only: `false`.
-    async fn drain(&self, run: &mut Run<'_>) -> Result<bool, Error> {
-        let mut claimed = None;
-        loop {
-            let claim = match claimed.take() {
-                Some(claim) => claim,
-                None if run.is_over() => return Ok(false),
-                None => match self.claim_anew(run).await? {
-                    Claimed::Messages(claim) => claim,
-                    Claimed::OnlyResting => return Ok(false),
-                    Claimed::Nothing => return Ok(true),
-                },
-            };
-            claimed = self.publish_and_claim_ahead(run, claim).await?;
-        }
-    }
-
-    /// Sends and marks one claim while the next one is being made, and returns that.
-    async fn publish_and_claim_ahead(
+    /// The loop of a run: one claim being made, others being sent and marked, until a claim with nothing on its way comes
+    /// back empty and the time to linger is over, or the time of the run is.
+    async fn drain(
         &self,
-        run: &mut Run<'_>,
-        claim: Claim,
-    ) -> Result<Option<Claim>, Error> {
-        run.report.claimed += claim.messages.len() as u64;
-        let (over, claim_until) = (run.is_over(), run.claim_until);
-        let mut destinations = std::mem::take(&mut run.destinations);
-        // A group's next messages can't be claimed before these are marked: a claim ahead would read through the
-        // whole backlog of the groups in flight (145 ms for 9,000 rows) and find nothing.
-        destinations.retain(|name| !is_grouped(&claim, name));
-
-        let Claim { token, messages, leased_until } = claim;
-        let policy = &self.policy;
-        let cutoff = Cutoff::new(leased_until, policy.lease, run.deadline, policy.deadline_margin);
-        let ahead = async {
-            if over { Ok(None) } else { self.claim(&mut destinations, claim_until).await }
-        };
-        let sent = self.publish_and_mark(token, messages, cutoff, run.stop, &mut run.health);
-        match tokio::join!(ahead, sent) {
-            (ahead, Ok(tally)) => {
-                run.report.add(tally);
-                let now = Instant::now();
-                destinations.retain(|name| !run.health.is_resting(name, now));
-                run.destinations = destinations;
-                ahead
+        claimer: Claimer,
+        times: Times,
+        shared: Shared<'_>,
+        report: &mut RunReport,
+    ) -> (Option<Claimer>, Result<(), Error>) {
+        let Shared { traffic, stop, .. } = shared;
+        let mut idle = Some(claimer);
+        let mut claiming = FuturesUnordered::new();
+        let mut sending = FuturesUnordered::new();
+        let mut pace = Pace::new(self.policy.poll);
+        let mut failure = None;
+        loop {
+            let is_over = failure.is_some()
+                || stop.is_cancelled()
+                || times.start_until.is_some_and(|until| Instant::now() >= until);
+            let may_claim = sending.len() < CLAIMS_AT_WORK
+                || (sending.len() < MOST_CLAIMS && traffic.n_at_work() < CLAIMS_AT_WORK);
+            if !is_over
+                && may_claim
+                && pace.is_due()
+                && let Some(mut claimer) = idle.take()
+            {
+                claiming.push(async move {
+                    let claimed = self.claim_next(&mut claimer, traffic, times.claim_until).await;
+                    (claimer, claimed)
+                });
             }
-            (ahead, Err(error)) => {
-                // The run ends here; what was claimed ahead must not wait for its lease.
-                if let Ok(Some(claim)) = ahead {
-                    self.release(&claim, run.ask_until).await;
+            let is_drained = pace.is_drained(times.linger_until);
+            if claiming.is_empty() && sending.is_empty() && (is_over || is_drained) {
+                let failed = failure.or(pace.error.take().filter(|_| !is_over));
+                return (idle, failed.map_or(Ok(()), Err));
+            }
+            tokio::select! {
+                Some((claimer, claimed)) = claiming.next() => {
+                    idle = Some(claimer);
+                    match claimed {
+                        Ok(Claimed::Messages(batch)) => {
+                            report.claimed += batch.claim.messages.len() as u64;
+                            report.drained = false;
+                            pace.found();
+                            sending.push(self.publish_and_mark(batch, shared));
+                        }
+                        Ok(nothing) => {
+                            report.drained =
+                                matches!(nothing, Claimed::Nothing) && sending.is_empty();
+                            pace.found_nothing();
+                        }
+                        Err(error) => failure = pace.failed(error),
+                    }
                 }
-                Err(error)
+                Some(sent) = sending.next() => match sent {
+                    Ok(sent) => {
+                        report.add(sent.tally);
+                        if let Some(claimer) = &mut idle {
+                            claimer.agenda.go_on_with(sent.go_on_with);
+                        }
+                        pace.has_news();
+                    }
+                    Err(error) => failure = Some(error),
+                },
+                () = tokio::time::sleep_until(pace.wake_at().into()), if !is_over && may_claim && idle.is_some() => {}
+                () = stop.cancelled(), if !is_over => {}
+                () = traffic.changed(), if !may_claim => {}
+            }
+        }
+    }
+
+    fn positions(&self) -> std::sync::MutexGuard<'_, HashMap<String, String>> {
+        self.positions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The ages that the report tells, or nothing if the database does not: a zero would say that all is well.
+    async fn report_ages(&self, report: &mut RunReport, until: Option<Instant>) {
+        match within(until, self.store.due()).await {
+            Ok(due) => report.ages(due),
+            Err(error) => {
+                tracing::warn!(error.r#type = error.code(), "age of the oldest message is unknown");
             }
         }
     }
 }
 
-impl Run<'_> {
-    /// Whether no further claim is to be made.
-    fn is_over(&self) -> bool {
-        let is_past = |until| Instant::now() >= until;
-        self.stop.is_cancelled() || self.start_until.is_some_and(is_past)
-    }
-
-    /// Waits until that moment; `false` if the run is over then, or stopped before.
-    async fn pause_until(&self, moment: Instant) -> bool {
-        tokio::select! {
-            () = tokio::time::sleep_until(moment.into()) => !self.is_over(),
-            () = self.stop.cancelled() => false,
-        }
-    }
+/// When the next claim is made.
+struct Pace {
+    poll: Duration,
+    pause: Duration,
+    /// `None`: at once.
+    next: Option<Instant>,
+    has_succeeded: bool,
+    n_failed: u32,
+    error: Option<Error>,
 }
 
-fn is_grouped(claim: &Claim, destination: &str) -> bool {
-    claim.messages.iter().any(|m| m.message_group.is_some() && m.destination == destination)
+impl Pace {
+    fn new(poll: Duration) -> Self {
+        let pause = poll / FIRST_POLL;
+        Self { poll, pause, next: None, has_succeeded: false, n_failed: 0, error: None }
+    }
+
+    fn is_due(&self) -> bool {
+        self.next.is_none_or(|next| Instant::now() >= next)
+    }
+
+    /// Whether nothing was left at the last claim, and no time is left for another.
+    fn is_drained(&self, linger_until: Instant) -> bool {
+        self.error.is_none() && self.next.is_some_and(|next| next >= linger_until)
+    }
+
+    /// Long before that something else happens, where nothing is to be waited for.
+    fn wake_at(&self) -> Instant {
+        self.next.unwrap_or_else(|| Instant::now() + self.poll)
+    }
+
+    fn found(&mut self) {
+        *self = Self { has_succeeded: true, ..Self::new(self.poll) };
+    }
+
+    fn found_nothing(&mut self) {
+        self.next = Some(Instant::now() + self.pause);
+        self.pause = (self.pause * 2).min(self.poll);
+        (self.has_succeeded, self.n_failed, self.error) = (true, 0, None);
+    }
+
+    /// A claim is through: what waited behind it may be free.
+    fn has_news(&mut self) {
+        if self.error.is_none() {
+            self.next = None;
+        }
+    }
+
+    /// A run that has worked before tries again a few times, as a fail-over takes seconds; one that has not fails at once and
+    /// clearly. Returns the error if the run is to end.
+    fn failed(&mut self, error: Error) -> Option<Error> {
+        self.n_failed += 1;
+        let is_worth_it = self.has_succeeded && error.store().is_transient();
+        if !is_worth_it || self.n_failed > MOST_FAILED_CLAIMS {
+            return Some(error);
+        }
+        tracing::warn!(error.r#type = error.store().code(), "claiming failed and is tried again");
+        self.next = Some(Instant::now() + PAUSE_AFTER_FAILURE * self.n_failed);
+        self.error = Some(error);
+        None
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use outbox_store::Tally;
+use outbox_store::{DueDestination, Tally};
 use serde::Serialize;
 
 /// What a run did. The counts are of messages; one that was claimed twice in a run counts twice.
@@ -27,9 +27,19 @@ pub struct RunReport {
     pub oldest_due_seconds: Option<f64>,
     /// How long the run took, in milliseconds.
     pub duration_ms: u64,
+    /// The destinations that have something due, at the end; for metrics, and not part of the public report.
+    #[serde(skip)]
+    pub destinations: Vec<DueDestination>,
 }
 
 impl RunReport {
+    /// Takes in what is due at the end.
+    pub(crate) fn ages(&mut self, due: Vec<DueDestination>) {
+        self.oldest_due_seconds =
+            Some(due.iter().map(|d| d.oldest_due_seconds).fold(0.0, f64::max));
+        self.destinations = due;
+    }
+
     pub(crate) fn add(&mut self, tally: Tally) {
         self.dispatched += tally.dispatched;
         self.retried += tally.retried;

@@ -49,7 +49,7 @@ pub use dead::{DeadCount, Selection};
 pub use discard::Discard;
 pub use due::DueDestination;
 pub use error::Error;
-pub use groups::{FoundGroups, FreeGroup, GroupsFrom};
+pub use groups::{GroupsFrom, Visited};
 pub use mark::{Marks, Tally};
 pub use migrate::{Migration, SCHEMA_VERSION, migrate, migrations, pending_migrations};
 pub use operation::{Done, Interrupted};

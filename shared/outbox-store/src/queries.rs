@@ -43,7 +43,7 @@ mod table {
         ["id", "message_id", "destination", "message_type", "message_group", "payload", "content_type",
          "headers", "correlation_id", "traceparent", "attempts", "lost_claims", "was_alone"]);
     pub(crate) const GROUPS: Query = query!(groups,
-        [TEXT_ARRAY, TEXT_ARRAY, INT4], ["destination", "message_group", "lost_claims", "is_cut_off"]);
+        [TEXT_ARRAY, TEXT_ARRAY, INT4], ["destination", "message_group", "lost_claims"]);
     pub(crate) const PROBE: Query = query!(probe,
         [UUID, TEXT_ARRAY, INT8], ["name"]);
     pub(crate) const REQUESTS_FAILED: Query = query!(requests_failed,

@@ -44,6 +44,16 @@ impl Packer {
         }
     }
 
+    /// Whether a request is ready.
+    pub fn is_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// How many messages were not handed out yet and may still be: those of stopped groups are not.
+    pub fn n_waiting(&self) -> usize {
+        self.ready.len() + self.behind.values().map(VecDeque::len).sum::<usize>()
+    }
+
     /// The next request: at most ten entries within the byte limit, all of different groups. `None` while
     /// nothing is ready, which may change when an entry in flight is accepted.
     pub fn next_request(&mut self) -> Option<Vec<Entry>> {

@@ -1,10 +1,10 @@
 -- outbox.groups
--- Look which message groups have a head that can be claimed: free, due, and neither dead nor finished.
+-- Visit message groups and tell which of them have a head that can be claimed: free, due and not dead.
 --   $1 text[]  destinations
 --   $2 text[]  of each the group to start at, in order of their names; the empty text for the first
 --   $3 integer most groups to visit of each destination
--- Returns destination, message_group and lost_claims (as in claim.sql) of each such group, and the group visited last
--- where the visit ended before the destination's last group; lost_claims is NULL if that one can't be claimed.
+-- Returns destination, message_group and lost_claims (as in claim.sql) of every group visited, in no order; lost_claims is
+-- NULL where the head can't be claimed.
 -- Uses message_group_idx, one step for each group, however many messages wait in it.
 WITH RECURSIVE visited (destination, message_group, lost_claims, place) AS (
     SELECT asked.destination, head.message_group, head.lost_claims, 1
@@ -48,7 +48,5 @@ WITH RECURSIVE visited (destination, message_group, lost_claims, place) AS (
     ) AS head
     WHERE visited.place < $3::integer
 )
-SELECT destination, message_group, lost_claims, place = $3::integer AS is_cut_off
+SELECT destination, message_group, lost_claims
 FROM visited
-WHERE lost_claims IS NOT NULL
-   OR place = $3::integer
