@@ -1,6 +1,5 @@
 //! A run of the relay, against an endpoint that is told how to answer.
 
-
 use outbox::{NewMessage, RunPolicy};
 use outbox_publish::AwsPublisher;
 use outbox_relay::Relay;
