@@ -303,7 +303,7 @@ async fn status_shows_what_is_held_or_cut_off_and_resume_lets_it_go_on() {
     assert_eq!(status["dead_letters"][0]["messages"], 1);
     let ended = outbox(&db.url(), &["status"]).await;
     for said in [
-        "orders (breaker open)",
+        "orders (breaker)",
         "orders: no code",
         "held by a dead message: 1 group with 2 messages behind, for orders",
         "breaker open for orders",

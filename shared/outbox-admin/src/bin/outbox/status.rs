@@ -27,7 +27,7 @@ fn text(status: &Status) -> String {
     let of_destination = |d: &Backlog| {
         let mark = match (d.paused, d.breaker_open) {
             (true, _) => " (paused)",
-            (false, true) => " (breaker open)",
+            (false, true) => " (breaker)",
             (false, false) => "",
         };
         let counts = [d.due, d.retrying, d.scheduled, d.claimed, d.dead];
