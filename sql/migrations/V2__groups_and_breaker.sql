@@ -29,7 +29,7 @@ CREATE INDEX message_group_idx ON outbox.message (destination, message_group, id
     WHERE message_group IS NOT NULL AND dispatched_at IS NULL AND (dead_at IS NULL OR holds_group);
 COMMENT ON INDEX outbox.message_group_idx IS 'Serves groups and claim_groups: the unfinished rows of a message group in order of publication.';
 
-CREATE INDEX message_age_idx ON outbox.message (destination, (coalesce(first_failed_at, available_at, created_at)))
+CREATE INDEX message_age_idx ON outbox.message (destination, (coalesce(first_failed_at, greatest(created_at, available_at))))
     WHERE (message_group IS NOT NULL OR available_at IS NOT NULL) AND dispatched_at IS NULL AND dead_at IS NULL;
 COMMENT ON INDEX outbox.message_age_idx IS 'Serves due: since when the oldest message has been due; for ungrouped fresh rows message_fresh_idx tells.';
 
@@ -100,7 +100,7 @@ FROM (
                WHEN first_failed_at IS NOT NULL THEN 'retrying'
                ELSE 'scheduled'
            END,
-           coalesce(first_failed_at, available_at, created_at)
+           coalesce(first_failed_at, greatest(created_at, available_at))
     FROM outbox.message
     WHERE (message_group IS NOT NULL OR available_at IS NOT NULL) AND dispatched_at IS NULL AND dead_at IS NULL
     UNION ALL

@@ -35,6 +35,27 @@ pub(crate) async fn try_claim_of(store: &Store, quotas: &[Quota]) -> Result<Clai
     store.claim(&wanted, 0..=i32::MAX, TERMS).await
 }
 
+/// A claim of messages without a group, in a single statement.
+pub(crate) async fn claim_ungrouped(store: &Store, quotas: &[Quota]) -> Result<Claim, Error> {
+    let wanted = Wanted { ungrouped: quotas.to_vec(), ..Wanted::default() };
+    store.claim(&wanted, 0..=i32::MAX, TERMS).await
+}
+
+/// A claim of `n` messages without a group and one each of `n` groups.
+pub(crate) async fn claim_of_both(store: &Store, n: u32) -> Vec<Message> {
+    let from = GroupsFrom { destination: "orders".to_owned(), group: String::new() };
+    let visited = store.groups(&[from], 10_000).await.unwrap();
+    let free = visited.into_iter().filter(|group| group.lost_claims.is_some());
+    let groups = free.take(n as usize).map(|group| GroupQuota {
+        destination: group.destination,
+        message_group: group.message_group,
+        n_messages: 1,
+    });
+    let groups = groups.collect();
+    let wanted = Wanted { ungrouped: vec![quota("orders", n)], groups, ..Wanted::default() };
+    store.claim(&wanted, 0..=i32::MAX, TERMS).await.unwrap().messages
+}
+
 pub(crate) async fn claim_of(store: &Store, quotas: &[Quota]) -> Claim {
     try_claim_of(store, quotas).await.unwrap()
 }

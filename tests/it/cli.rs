@@ -98,10 +98,12 @@ async fn wrong_usage_and_bad_settings_end_with_2_before_anything_is_done() {
 async fn migrate_says_what_is_missing_applies_it_and_is_then_up_to_date() {
     let db = Database::empty().await;
     let (missing, code) = answer(&db, &["migrate", "--check"]).await;
-    assert_eq!((&missing["pending"], code), (&json!(["V1__outbox"]), Some(1)));
+    let names = outbox_store::migrations(&outbox_store::Schema::default());
+    let all = json!(names.iter().map(|migration| migration.name).collect::<Vec<_>>());
+    assert_eq!((&missing["pending"], code), (&all, Some(1)));
 
     let (applied, code) = answer(&db, &["migrate"]).await;
-    assert_eq!((&applied["applied"], code), (&json!(["V1__outbox"]), Some(0)));
+    assert_eq!((&applied["applied"], code), (&all, Some(0)));
     for args in [&["migrate"][..], &["migrate", "--check"]] {
         let ended = outbox(&db.url(), args).await;
         assert_eq!((ended.stdout.as_str(), ended.code), ("up to date\n", Some(0)));

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use outbox::{DeadReason, Mark};
 use outbox_store::Marks;
-use outbox_tests::Database;
+use outbox_tests::{Database, eventually};
 
-use crate::claim::{claim, claim_of, ids, quota};
+use crate::claim::{claim, claim_of, claim_ungrouped, ids, quota};
 
 /// Everything that the rows say.
 async fn rows(db: &Database) -> Vec<String> {
@@ -48,32 +48,30 @@ async fn a_mark_of_which_one_statement_fails_writes_nothing() {
 }
 
 /// The claim waits for a lock when its future is dropped. The server carries it out all the same: its messages wait for
-/// their lease. The next claim comes on the same connection, behind it.
+/// their lease. The next claim does not wait behind it: it comes on a new connection.
 #[tokio::test]
-async fn a_claim_that_is_dropped_leaves_a_lease_and_a_connection_that_works() {
+async fn a_claim_that_is_dropped_leaves_a_lease_and_a_store_that_works() {
     let db = Database::fresh().await;
     let store = db.store_on_one_connection();
-    let pending = db.pending(5).await;
-    let sessions = "SELECT array_agg(pid) FROM pg_stat_activity
-                    WHERE datname = current_database() AND pid <> pg_backend_pid()";
-    claim(&store, &[quota("nothing", 1)]).await;
-    let first: Vec<i32> = db.value(sessions).await;
+    db.pending(5).await;
     let mut other = db.connect().await;
     let lock = other.transaction().await.unwrap();
     lock.batch_execute("LOCK TABLE outbox.message").await.unwrap();
     let quotas = [quota("orders", 3)];
     tokio::select! {
-        claimed = claim_of(&store, &quotas) => panic!("claimed behind a lock: {claimed:?}"),
+        claimed = claim_ungrouped(&store, &quotas) => panic!("claimed behind a lock: {claimed:?}"),
         () = db.lock_waits(1) => {}
     }
     lock.rollback().await.unwrap();
     drop(other);
 
-    assert_eq!(ids(&claim(&store, &[quota("orders", 9)]).await), pending[3..]);
-    assert_eq!(db.count("claimed").await, 5);
-    let open = "SELECT count(*) FROM pg_stat_activity
-                WHERE datname = current_database() AND state LIKE 'idle in transaction%'";
-    assert_eq!(db.value::<i64>(open).await, 0);
-    let last: Vec<i32> = db.value(sessions).await;
-    assert!(last.contains(&first[0]), "{first:?}, then {last:?}");
+    let n_claimed = claim(&store, &[quota("orders", 9)]).await.len();
+    assert!(n_claimed >= 2, "the dropped claim may hold three, and no more");
+    let one_session = "SELECT count(*) FROM pg_stat_activity
+                       WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    let left = async || (db.value::<i64>(one_session).await == 1).then_some(());
+    eventually("the end of the session that nobody waits for", left).await;
+    assert_eq!(db.count("claimed").await, 5, "each by one of them");
+    let attempts = "SELECT sum(attempts) FROM outbox.message";
+    assert_eq!(db.value::<i64>(attempts).await, 5);
 }

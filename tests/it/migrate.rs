@@ -1,6 +1,6 @@
 //! Migrations: by the program, by psql alone, and by both.
 
-use outbox_store::{Schema, migrate, pending_migrations};
+use outbox_store::{Migration, Schema, migrate, migrations, pending_migrations};
 use outbox_tests::Database;
 
 #[tokio::test]
@@ -8,8 +8,9 @@ async fn migrate_applies_what_is_missing_and_then_nothing() {
     let db = Database::empty().await;
     let mut client = db.connect().await;
     let schema = Schema::default();
-    assert_eq!(pending_migrations(&client, &schema).await.unwrap(), ["V1__outbox"]);
-    assert_eq!(migrate(&mut client, &schema).await.unwrap(), ["V1__outbox"]);
+    let all: Vec<_> = migrations(&schema).into_iter().map(|migration| migration.name).collect();
+    assert_eq!(pending_migrations(&client, &schema).await.unwrap(), all);
+    assert_eq!(migrate(&mut client, &schema).await.unwrap(), all);
     assert!(pending_migrations(&client, &schema).await.unwrap().is_empty());
     assert!(migrate(&mut client, &schema).await.unwrap().is_empty());
     db.store().check_version().await.unwrap();
@@ -21,22 +22,28 @@ async fn two_programs_that_migrate_at_once_make_one_outbox() {
     let (mut one, mut two) = (db.connect().await, db.connect().await);
     let schema = Schema::default();
     let (one, two) = tokio::join!(migrate(&mut one, &schema), migrate(&mut two, &schema));
-    assert_eq!(one.unwrap().len() + two.unwrap().len(), 1);
+    assert_eq!(one.unwrap().len() + two.unwrap().len(), migrations(&schema).len());
 }
 
-/// The files are plain SQL: a database administrator may apply them by hand.
+/// The files are plain SQL: a database administrator may apply them by hand, the first ones or all.
 #[tokio::test]
 async fn an_outbox_that_psql_made_is_taken_over_as_it_is() {
-    let db = Database::empty().await;
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../sql/migrations/V1__outbox.sql");
-    db.run(&std::fs::read_to_string(file).unwrap()).await;
-    db.store().check_version().await.unwrap();
-    db.pending(1).await;
+    let files = migrations(&Schema::default());
+    for n_by_hand in [1, files.len()] {
+        let db = Database::empty().await;
+        for Migration { name, .. } in &files[..n_by_hand] {
+            let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../sql/migrations");
+            db.run(&std::fs::read_to_string(format!("{folder}/{name}.sql")).unwrap()).await;
+        }
+        db.pending(1).await;
 
-    let mut client = db.connect().await;
-    assert!(migrate(&mut client, &Schema::default()).await.unwrap().is_empty());
-    assert!(migrate(&mut client, &Schema::default()).await.unwrap().is_empty());
-    assert_eq!(db.count("pending").await, 1);
+        let mut client = db.connect().await;
+        let applied = migrate(&mut client, &Schema::default()).await.unwrap();
+        assert_eq!(applied.len(), files.len() - n_by_hand);
+        assert!(migrate(&mut client, &Schema::default()).await.unwrap().is_empty());
+        db.store().check_version().await.unwrap();
+        assert_eq!(db.count("pending").await, 1);
+    }
 }
 
 /// In a database of another encoding, one message with a character that it lacks would fail every claim or mark.

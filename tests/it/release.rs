@@ -40,22 +40,24 @@ async fn the_followers_of_a_defect_go_out_in_order_after_it_is_dead() {
     assert_eq!(db.value::<Vec<i32>>(attempts).await, [1; 4]);
 }
 
-/// A batch is claimed while the one before it is sent. When that one's mark fails for good the run ends, and the batch
-/// does not wait for its lease.
+/// Batches are claimed while others are sent. When a mark fails for good the run ends, and what it has not sent does not
+/// wait for its lease.
 #[tokio::test]
 async fn a_claim_made_ahead_is_handed_back_when_the_mark_before_it_fails() {
     let db = Database::fresh().await;
     let endpoint = Endpoint::start();
-    db.pending(20).await;
+    db.pending(400).await;
     db.refuse("NEW.dispatched_at IS NOT NULL", "42501").await;
-    let policy = RunPolicy { batch_size: 10, ..RunPolicy::default() };
+    let policy = RunPolicy { batch_size: 20, concurrency: 1, ..RunPolicy::default() };
     let error = run(&db, &endpoint, policy.clone()).await.unwrap_err();
 
-    assert!(matches!(error, Error::Mark { n_messages: 10, .. }), "{error}");
-    assert_eq!(endpoint.accepted().len(), 10);
-    assert_eq!((db.count("claimed").await, untouched(&db).await), (10, 10));
+    assert!(matches!(error, Error::Mark { .. }), "{error}");
+    let n_sent = i64::try_from(endpoint.accepted().len()).unwrap();
+    assert!(n_sent < 400, "{n_sent}");
+    assert_eq!((db.count("claimed").await, untouched(&db).await), (n_sent, 400 - n_sent));
     db.refuse_nothing().await;
-    assert_eq!(run(&db, &endpoint, policy).await.unwrap().dispatched, 10);
+    let n_left = run(&db, &endpoint, policy).await.unwrap().dispatched;
+    assert_eq!(i64::try_from(n_left).unwrap(), 400 - n_sent);
 }
 
 /// The lease ends while a request is in flight: nobody knows what became of its messages, so they are neither dispatched
@@ -114,6 +116,11 @@ async fn a_run_that_leaves_a_resting_destination_has_not_drained() {
     assert!(!report.drained);
     assert_eq!((endpoint.calls(), untouched(&db).await), (3, 20));
     db.everything_is_due().await;
+    let report = run(&db, &endpoint, policy.clone()).await.unwrap();
+    assert_eq!((report.claimed, report.drained), (0, false), "the breaker is open for all relays");
+
+    db.run("UPDATE outbox.destination SET probe_at = now()").await;
     let report = run(&db, &endpoint, policy).await.unwrap();
-    assert_eq!((report.dispatched, report.drained), (50, true), "the rest is of one run");
+    assert_eq!((report.dispatched, report.drained), (50, true), "a probe closes it");
+    assert_eq!(endpoint.requests()[3].entries.len(), 1, "it is a single message");
 }

@@ -68,7 +68,7 @@ async fn a_relay_claims_and_marks_and_changes_nothing_that_is_sent() {
         "UPDATE outbox.message SET payload = 'other'",
         "UPDATE outbox.message SET destination = 'other'",
         "DELETE FROM outbox.message",
-        "INSERT INTO outbox.destination (name) VALUES ('d')",
+        "INSERT INTO outbox.destination (name, paused_at, paused_by) VALUES ('d', now(), 'relay')",
         "INSERT INTO outbox.audit (actor, action, n_messages, reason) VALUES ('a', 'redrive', 1, 'r')",
     ] {
         refused(&client, sql).await;

@@ -30,8 +30,6 @@ pub(crate) struct Agenda {
     destinations: Vec<Known>,
     rounds: HashMap<String, Round>,
     suspects: BTreeMap<(String, String), i32>,
-    /// Whether a destination that has something due is left alone.
-    pub(crate) leaves_some: bool,
 }
 
 /// A destination that may be claimed of.
@@ -80,7 +78,6 @@ impl Agenda {
     /// Takes in what is due.
     pub(crate) fn looked(&mut self, due: Vec<DueDestination>, now: Instant) {
         self.looked_at = Some(now);
-        self.leaves_some = due.iter().any(|due| due.breaker_open && !due.paused);
         let may_be_claimed =
             |due: &DueDestination| !due.paused && (!due.breaker_open || due.probe_due);
         self.destinations = due

@@ -22,6 +22,8 @@ pub(crate) enum Claimed {
     OnlyResting,
     /// Nothing: all that is due is paused, held by another relay, or behind something that is.
     Nothing,
+    /// Nothing yet: it is the turn of suspects, which are not sent beside others.
+    NotYet,
 }
 
 /// A claim, and what was asked for.
@@ -31,6 +33,8 @@ pub(crate) struct Batch {
     pub(crate) probes: HashSet<String>,
     /// Groups that gave all that was asked for, and may have more.
     pub(crate) full_groups: Vec<(String, String)>,
+    /// Whether it is of suspects, and nothing else may be on its way beside it.
+    pub(crate) is_of_suspects: bool,
 }
 
 /// What decides the next claim; it travels with the claim being made.
@@ -40,11 +44,13 @@ pub(crate) struct Claimer {
 }
 
 impl<P: Publish> Relay<P> {
-    /// Claims the next batch, and looks for more where what is known is used up.
+    /// Claims the next batch, and looks for more where what is known is used up. `is_alone` tells whether no other claim is
+    /// on its way.
     pub(crate) async fn claim_next(
         &self,
         claimer: &mut Claimer,
         traffic: &Traffic,
+        is_alone: bool,
         until: Option<Instant>,
     ) -> Result<Claimed, Error> {
         let mut has_looked = false;
@@ -53,10 +59,15 @@ impl<P: Publish> Relay<P> {
                 self.look(&mut claimer.agenda, traffic, until).await?;
                 has_looked = true;
             }
-            if claimer.lookout.is_due(false, Instant::now())
-                && let Some(batch) = self.claim_suspects(claimer, traffic, until).await?
-            {
-                return Ok(Claimed::Messages(batch));
+            if claimer.lookout.is_due(false, Instant::now()) {
+                if !is_alone && claimer.lookout.wants_quiet(Instant::now()) {
+                    return Ok(Claimed::NotYet);
+                }
+                if is_alone
+                    && let Some(batch) = self.claim_suspects(claimer, traffic, until).await?
+                {
+                    return Ok(Claimed::Messages(batch));
+                }
             }
             let wanted = claimer.agenda.wanted(self.policy.batch_size, traffic);
             if !wanted.is_empty() {
@@ -74,12 +85,13 @@ impl<P: Publish> Relay<P> {
                 break;
             }
         }
-        if claimer.lookout.is_due(true, Instant::now())
+        if is_alone
+            && claimer.lookout.is_due(true, Instant::now())
             && let Some(batch) = self.claim_suspects(claimer, traffic, until).await?
         {
             return Ok(Claimed::Messages(batch));
         }
-        Ok(if claimer.agenda.leaves_some { Claimed::OnlyResting } else { Claimed::Nothing })
+        Ok(if traffic.leaves_some() { Claimed::OnlyResting } else { Claimed::Nothing })
     }
 
     async fn look(
@@ -119,7 +131,7 @@ impl<P: Publish> Relay<P> {
             for wanted in claimer.agenda.wanted_suspects(&lost_claims, n_together, traffic) {
                 let batch = self.lease(&wanted, lost_claims.clone(), until).await?;
                 if !batch.claim.messages.is_empty() {
-                    found = Some(batch);
+                    found = Some(Batch { is_of_suspects: true, ..batch });
                     break 'levels;
                 }
             }
@@ -138,7 +150,8 @@ impl<P: Publish> Relay<P> {
         let claim = self.store.claim(wanted, lost_claims, terms);
         let claim = within(until, claim).await.map_err(Error::Claim)?;
         let full_groups = full_groups(wanted, &claim);
-        Ok(Batch { claim, probes: wanted.probes.iter().cloned().collect(), full_groups })
+        let probes = wanted.probes.iter().cloned().collect();
+        Ok(Batch { claim, probes, full_groups, is_of_suspects: false })
     }
 }
 

@@ -6,7 +6,7 @@ use outbox::ClaimToken;
 use outbox_publish::Publish;
 use outbox_store::{Marks, Tally};
 
-use crate::cutoff::within;
+use crate::cutoff::{before, within};
 use crate::error::Error;
 use crate::relay::Relay;
 use crate::traffic::News;
@@ -49,8 +49,11 @@ impl<P: Publish> Relay<P> {
                     );
                     tokio::time::sleep(pause).await;
                     pause = (pause * 2).min(LONGEST_PAUSE);
+                    // Half of the time is left for the mark itself, should the whole table be locked.
+                    let left = until.saturating_duration_since(Instant::now());
                     if error.is_lock_timeout()
-                        && let Ok(free) = within(Some(until), self.store.unlocked(&marks)).await
+                        && let Ok(free) =
+                            within(Some(before(until, left / 2)), self.store.unlocked(&marks)).await
                     {
                         locked.append(marks.split_off_all_but(&free));
                     }

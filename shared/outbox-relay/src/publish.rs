@@ -49,7 +49,7 @@ impl<P: Publish> Relay<P> {
         batch: Batch,
         shared: Shared<'_>,
     ) -> Result<Sent, Error> {
-        let Batch { claim, probes, full_groups } = batch;
+        let Batch { claim, probes, full_groups, .. } = batch;
         let (policy, token) = (&self.policy, claim.token);
         let cutoff =
             Cutoff::new(claim.leased_until, policy.lease, shared.deadline, policy.deadline_margin);
@@ -135,8 +135,16 @@ impl<P: Publish> Relay<P> {
         }
         let unsent: Vec<i64> = sending.lanes.take_unsent().collect();
         sending.has_released |= !unsent.is_empty();
-        sending.mark(unsent.into_iter().map(|id| (id, Mark::Released)));
-        sent.tally += self.write(token, sending.take_marks(), traffic, cutoff.mark).await?;
+        sending.mark(unsent.iter().map(|&id| (id, Mark::Released)));
+        match self.write(token, sending.take_marks(), traffic, cutoff.mark).await {
+            Ok(tally) => sent.tally += tally,
+            Err(error) => {
+                // What can't be marked dispatched may still be handed back.
+                sending.mark(unsent.iter().map(|&id| (id, Mark::Released)));
+                _ = self.write(token, sending.take_marks(), traffic, cutoff.mark).await;
+                failure.get_or_insert(error);
+            }
+        }
         failure.map_or(Ok(sent), Err)
     }
 

@@ -96,6 +96,8 @@ impl<P: Publish> Relay<P> {
         };
         let traffic = Traffic::new(self.policy.concurrency);
         let mut report = RunReport::default();
+        // A failed mark ends the run, and with it what other claims have not sent yet.
+        let stop = &stop.child_token();
         let shared = Shared { traffic: &traffic, stop, deadline };
         let ended = self.check_and_drain(times, shared, &mut report).await;
         if ended.is_ok() {
@@ -146,26 +148,34 @@ impl<P: Publish> Relay<P> {
         let mut sending = FuturesUnordered::new();
         let mut pace = Pace::new(self.policy.poll);
         let mut failure = None;
+        let mut is_quiet = false;
         loop {
-            let is_over = failure.is_some()
-                || stop.is_cancelled()
+            let is_over = stop.is_cancelled()
                 || times.start_until.is_some_and(|until| Instant::now() >= until);
-            let may_claim = sending.len() < CLAIMS_AT_WORK
-                || (sending.len() < MOST_CLAIMS && traffic.n_at_work() < CLAIMS_AT_WORK);
+            // Suspects are sent beside nothing else.
+            is_quiet &= !sending.is_empty();
+            let may_claim = !is_quiet
+                && (sending.len() < CLAIMS_AT_WORK
+                    || (sending.len() < MOST_CLAIMS && traffic.n_at_work() < CLAIMS_AT_WORK));
+            // A claim that is only being marked will be through in a moment; a poll would take its connection.
+            let is_marking = !sending.is_empty() && traffic.is_idle() && pace.is_polling();
+            let may_claim = may_claim && !is_marking;
             if !is_over
                 && may_claim
                 && pace.is_due()
                 && let Some(mut claimer) = idle.take()
             {
+                let is_alone = sending.is_empty();
+                pace.asks();
                 claiming.push(async move {
-                    let claimed = self.claim_next(&mut claimer, traffic, times.claim_until).await;
+                    let claimed =
+                        self.claim_next(&mut claimer, traffic, is_alone, times.claim_until).await;
                     (claimer, claimed)
                 });
             }
             let is_drained = pace.is_drained(times.linger_until);
             if claiming.is_empty() && sending.is_empty() && (is_over || is_drained) {
-                let failed = failure.or(pace.error.take().filter(|_| !is_over));
-                return (idle, failed.map_or(Ok(()), Err));
+                return (idle, failure.map_or(Ok(()), Err));
             }
             tokio::select! {
                 Some((claimer, claimed)) = claiming.next() => {
@@ -174,6 +184,7 @@ impl<P: Publish> Relay<P> {
                         Ok(Claimed::Messages(batch)) => {
                             report.claimed += batch.claim.messages.len() as u64;
                             report.drained = false;
+                            is_quiet = batch.is_of_suspects;
                             pace.found();
                             sending.push(self.publish_and_mark(batch, shared));
                         }
@@ -182,7 +193,12 @@ impl<P: Publish> Relay<P> {
                                 matches!(nothing, Claimed::Nothing) && sending.is_empty();
                             pace.found_nothing();
                         }
-                        Err(error) => failure = pace.failed(error),
+                        Err(error) => {
+                            if let Some(error) = pace.failed(error) {
+                                stop.cancel();
+                                failure.get_or_insert(error);
+                            }
+                        }
                     }
                 }
                 Some(sent) = sending.next() => match sent {
@@ -193,9 +209,13 @@ impl<P: Publish> Relay<P> {
                         }
                         pace.has_news();
                     }
-                    Err(error) => failure = Some(error),
+                    Err(error) => {
+                        stop.cancel();
+                        failure = Some(error);
+                    }
                 },
-                () = tokio::time::sleep_until(pace.wake_at().into()), if !is_over && may_claim && idle.is_some() => {}
+                () = tokio::time::sleep_until(pace.wake_at().into()),
+                    if !is_over && may_claim && idle.is_some() => {}
                 () = stop.cancelled(), if !is_over => {}
                 () = traffic.changed(), if !may_claim => {}
             }
@@ -225,13 +245,18 @@ struct Pace {
     next: Option<Instant>,
     has_succeeded: bool,
     n_failed: u32,
-    error: Option<Error>,
+    /// Whether another claim came through while this one was made.
+    has_news: bool,
 }
 
 impl Pace {
     fn new(poll: Duration) -> Self {
         let pause = poll / FIRST_POLL;
-        Self { poll, pause, next: None, has_succeeded: false, n_failed: 0, error: None }
+        Self { poll, pause, next: None, has_succeeded: false, n_failed: 0, has_news: false }
+    }
+
+    fn asks(&mut self) {
+        self.has_news = false;
     }
 
     fn is_due(&self) -> bool {
@@ -240,7 +265,12 @@ impl Pace {
 
     /// Whether nothing was left at the last claim, and no time is left for another.
     fn is_drained(&self, linger_until: Instant) -> bool {
-        self.error.is_none() && self.next.is_some_and(|next| next >= linger_until)
+        self.n_failed == 0 && self.next.is_some_and(|next| next >= linger_until)
+    }
+
+    /// Whether the last claim came back empty.
+    fn is_polling(&self) -> bool {
+        self.next.is_some()
     }
 
     /// Long before that something else happens, where nothing is to be waited for.
@@ -253,15 +283,15 @@ impl Pace {
     }
 
     fn found_nothing(&mut self) {
-        self.next = Some(Instant::now() + self.pause);
+        self.next = (!self.has_news).then(|| Instant::now() + self.pause);
         self.pause = (self.pause * 2).min(self.poll);
-        (self.has_succeeded, self.n_failed, self.error) = (true, 0, None);
+        (self.has_succeeded, self.n_failed) = (true, 0);
     }
 
     /// A claim is through: what waited behind it may be free.
     fn has_news(&mut self) {
-        if self.error.is_none() {
-            self.next = None;
+        if self.n_failed == 0 {
+            (self.has_news, self.next) = (true, None);
         }
     }
 
@@ -275,7 +305,6 @@ impl Pace {
         }
         tracing::warn!(error.r#type = error.store().code(), "claiming failed and is tried again");
         self.next = Some(Instant::now() + PAUSE_AFTER_FAILURE * self.n_failed);
-        self.error = Some(error);
         None
     }
 }

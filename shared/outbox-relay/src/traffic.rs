@@ -102,6 +102,16 @@ impl Traffic {
         state.by_destination.get(destination).is_some_and(held_up)
     }
 
+    /// Whether no request is in flight.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.state().in_flight == 0
+    }
+
+    /// Whether there is a destination that is left alone.
+    pub(crate) fn leaves_some(&self) -> bool {
+        self.state().by_destination.values().any(|it| it.is_open)
+    }
+
     /// Asks for a request to the destination; a probe may go while the breaker is open.
     pub(crate) fn start(&self, destination: &str, is_probe: bool) -> Start {
         let mut state = self.state();

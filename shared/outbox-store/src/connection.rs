@@ -1,9 +1,11 @@
 //! One statement on a pooled connection: bounded in time, under a plan that does not depend on statistics.
 
+use std::ops::Deref;
 use std::time::Duration;
 
 use deadpool_postgres::{Object, Pool};
 use futures_util::future;
+use tokio::runtime::Handle;
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
@@ -24,9 +26,9 @@ pub(crate) fn milliseconds(duration: Duration) -> i64 {
 
 /// Takes a connection and runs one statement outside a transaction of ours.
 pub(crate) async fn query(pool: &Pool, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>, Error> {
-    let connection = take(pool).await?;
+    let connection = Lent::of(pool).await?;
     let answer = within_time(async { Ok(connection.query_typed(sql, params).await?) }).await;
-    give_back(connection, answer)
+    connection.give_back(answer)
 }
 
 /// Takes a connection and runs statements in one guarded transaction: all of them or none.
@@ -46,7 +48,7 @@ pub(crate) async fn guarded_all(
     pool: &Pool,
     statements: &[(&str, &[Param<'_>])],
 ) -> Result<Vec<Vec<Row>>, Error> {
-    let connection = take(pool).await?;
+    let connection = Lent::of(pool).await?;
     let answer = within_time(async {
         let statements = statements.iter().map(|(sql, params)| connection.query_typed(sql, params));
         // Joined futures are first polled in order, and a statement is on its way once it was polled.
@@ -63,21 +65,51 @@ pub(crate) async fn guarded_all(
         Ok(rows)
     })
     .await;
-    give_back(connection, answer)
+    connection.give_back(answer)
 }
 
-async fn take(pool: &Pool) -> Result<Object, Error> {
-    pool.get().await.map_err(|source| Error::Connection { source })
+/// A connection of the pool. It goes back only with an answer: where the caller gave up in the middle, the next one
+/// would wait behind a statement that nobody waits for. The server still carries out what it was sent: the connection is
+/// kept open for it, and closed after its answer, as a server gives up a statement whose client is gone.
+struct Lent(Option<Object>);
+
+impl Lent {
+    async fn of(pool: &Pool) -> Result<Self, Error> {
+        pool.get()
+            .await
+            .map(|object| Self(Some(object)))
+            .map_err(|source| Error::Connection { source })
+    }
+
+    /// Returns the connection to its pool, or drops it where it must not be used again.
+    fn give_back<T>(mut self, answer: Result<T, Error>) -> Result<T, Error> {
+        if !answer.as_ref().is_err_and(Error::condemns_connection) {
+            drop(self.0.take());
+        }
+        answer
+    }
+}
+
+impl Deref for Lent {
+    type Target = Object;
+
+    fn deref(&self) -> &Object {
+        self.0.as_ref().expect("it is there until it is given back")
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        let Some(object) = self.0.take() else { return };
+        let client = Object::take(object);
+        if let (false, Ok(runtime)) = (client.is_closed(), Handle::try_current()) {
+            runtime.spawn(async move {
+                _ = tokio::time::timeout(ANSWER_WITHIN, client.batch_execute("")).await;
+            });
+        }
+    }
 }
 
 async fn within_time<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
     tokio::time::timeout(ANSWER_WITHIN, work).await.unwrap_or(Err(Error::Timeout(ANSWER_WITHIN)))
-}
-
-/// Returns the connection to its pool, or drops it where it must not be used again.
-fn give_back<T>(connection: Object, answer: Result<T, Error>) -> Result<T, Error> {
-    if answer.as_ref().is_err_and(Error::condemns_connection) {
-        drop(Object::take(connection));
-    }
-    answer
 }

@@ -17,7 +17,7 @@ WITH RECURSIVE unfinished (destination) AS (
          FROM outbox.message AS m
          WHERE (m.message_group IS NOT NULL OR m.available_at IS NOT NULL)
            AND m.dispatched_at IS NULL AND m.dead_at IS NULL
-         ORDER BY m.destination, coalesce(m.first_failed_at, m.available_at, m.created_at)
+         ORDER BY m.destination, coalesce(m.first_failed_at, greatest(m.created_at, m.available_at))
          LIMIT 1)
     )
     UNION ALL
@@ -33,7 +33,7 @@ WITH RECURSIVE unfinished (destination) AS (
          WHERE m.destination > unfinished.destination
            AND (m.message_group IS NOT NULL OR m.available_at IS NOT NULL)
            AND m.dispatched_at IS NULL AND m.dead_at IS NULL
-         ORDER BY m.destination, coalesce(m.first_failed_at, m.available_at, m.created_at)
+         ORDER BY m.destination, coalesce(m.first_failed_at, greatest(m.created_at, m.available_at))
          LIMIT 1)
     )
     FROM unfinished
@@ -47,13 +47,13 @@ oldest AS (
               AND m.message_group IS NULL AND m.available_at IS NULL AND m.dispatched_at IS NULL AND m.dead_at IS NULL
             ORDER BY m.destination, m.id
             LIMIT 1) AS fresh_since,
-           (SELECT coalesce(m.first_failed_at, m.available_at, m.created_at)
+           (SELECT coalesce(m.first_failed_at, greatest(m.created_at, m.available_at))
             FROM outbox.message AS m
             WHERE m.destination >= unfinished.destination AND m.destination <= unfinished.destination
-              AND coalesce(m.first_failed_at, m.available_at, m.created_at) <= now()
+              AND coalesce(m.first_failed_at, greatest(m.created_at, m.available_at)) <= now()
               AND (m.message_group IS NOT NULL OR m.available_at IS NOT NULL)
               AND m.dispatched_at IS NULL AND m.dead_at IS NULL
-            ORDER BY m.destination, coalesce(m.first_failed_at, m.available_at, m.created_at)
+            ORDER BY m.destination, coalesce(m.first_failed_at, greatest(m.created_at, m.available_at))
             LIMIT 1) AS other_since
     FROM unfinished
     WHERE unfinished.destination IS NOT NULL
