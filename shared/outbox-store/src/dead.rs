@@ -116,6 +116,7 @@ impl Store {
     }
 }
 
+#[expect(clippy::ref_option, reason = "serde passes the field as it is")]
 fn seconds<S: Serializer>(age: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
     age.map(|age| age.as_secs()).serialize(serializer)
 }
