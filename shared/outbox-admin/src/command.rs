@@ -94,17 +94,17 @@ pub async fn execute(store: &Store, command: &Command, actor: &str) -> Result<Re
         Command::Status {} => Reply::Status(status(store).await?),
         Command::Redrive(deed) => {
             deed.check(Action::Redrive)?;
-            match deed.dry_run {
-                true => Reply::Preview(deed.preview(store).await?),
-                false => Reply::Redriven(deed.redrive(store, actor).await?),
+            if deed.dry_run {
+                return Ok(Reply::Preview(deed.preview(store).await?));
             }
+            Reply::Redriven(deed.redrive(store, actor).await?)
         }
         Command::Discard(deed) => {
             deed.check(Action::Discard)?;
-            match deed.dry_run {
-                true => Reply::Preview(deed.preview(store).await?),
-                false => Reply::Discarded(deed.discard(store, actor).await?),
+            if deed.dry_run {
+                return Ok(Reply::Preview(deed.preview(store).await?));
             }
+            Reply::Discarded(deed.discard(store, actor).await?)
         }
         Command::Pause(pause) => Reply::Paused(pause.execute(store, actor).await?),
         Command::Resume(resume) => Reply::Resumed(resume.execute(store, actor).await?),

@@ -253,8 +253,8 @@ mod tests {
         Deed { reason: "queue repaired".into(), ..Deed::default() }
     }
 
-    fn age(text: &str) -> Option<Age> {
-        Some(text.parse().unwrap())
+    fn age(text: &str) -> Age {
+        text.parse().unwrap()
     }
 
     #[test]
@@ -266,7 +266,7 @@ mod tests {
             Deed { destination: Some("orders".into()), all: true, ..deed() },
             Deed { ids: vec![7], code: Some("no_route".into()), ..deed() },
             Deed { message_group: Some("customer-7".into()), ..deed() },
-            Deed { dead_before: age("1h"), dead_after: age("3h"), ..deed() },
+            Deed { dead_before: Some(age("1h")), dead_after: Some(age("3h")), ..deed() },
             Deed { all: true, dry_run: true, ..Deed::default() },
         ] {
             for action in [Action::Redrive, Action::Discard] {
@@ -282,7 +282,10 @@ mod tests {
             (Deed { destination: Some(String::new()), ..deed() }, "destination is empty"),
             (Deed { code: Some(" ".into()), ..deed() }, "code is empty"),
             (Deed { message_group: Some(" ".into()), ..deed() }, "message group is empty"),
-            (Deed { dead_before: age("3h"), dead_after: age("1h"), ..deed() }, "than 3h"),
+            (
+                Deed { dead_before: Some(age("3h")), dead_after: Some(age("1h")), ..deed() },
+                "than 3h",
+            ),
         ] {
             for action in [Action::Redrive, Action::Discard] {
                 let error = bad.check(action).unwrap_err().to_string();

@@ -45,10 +45,8 @@ pub async fn status(store: &Store) -> Result<Status, Error> {
     store.check_version().await?;
     let backlog = store.backlog().await?;
     let is_dead = backlog.iter().any(|backlog| backlog.dead > 0);
-    let dead_letters = match is_dead {
-        true => store.dead_summary(&Selection::default()).await?,
-        false => Vec::new(),
-    };
+    let dead_letters =
+        if is_dead { store.dead_summary(&Selection::default()).await? } else { Vec::new() };
     Ok(Status::new(backlog, dead_letters))
 }
 

@@ -169,7 +169,7 @@ async fn a_discard_deletes_what_is_dead_and_wants_a_yes_even_for_ids() {
     assert!(sentence(&ended).contains("--yes"), "{}", ended.output);
     assert_eq!(db.count("dead").await, 2);
 
-    let (gone, code) = answer(&db, &["discard", &id, "--reason", "void", "--yes"]).await;
+    let (gone, code) = answer(&db, &["discard", &id, &id, "--reason", "void", "--yes"]).await;
     assert_eq!((&gone["discarded"], code), (&json!(1), Some(0)));
     let others = [&id, &pending.to_string()];
     let ended =

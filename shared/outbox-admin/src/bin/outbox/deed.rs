@@ -13,7 +13,10 @@ use crate::status::dead_by_code;
 
 /// What is selected, with nothing said yet about what to do.
 pub(crate) fn of(selected: Selected) -> Deed {
-    let Selected { ids, destination, code, group, dead_before, dead_after, all } = selected;
+    let Selected { mut ids, destination, code, group, dead_before, dead_after, all } = selected;
+    // An id that is given twice is one message, and counts as one.
+    ids.sort_unstable();
+    ids.dedup();
     let message_group = group;
     let selected = Deed { ids, destination, code, message_group, ..Deed::default() };
     Deed { dead_before, dead_after, all, ..selected }
@@ -60,23 +63,25 @@ pub(crate) async fn carry_out(
         _ => unreachable!("the reply to a redrive or a discard"),
     };
     let n_others = n_ids.saturating_sub(n_messages + n_skipped);
-    output.show(&reply, || text + &remarks(n_messages, n_skipped, n_others))?;
+    output.show(&reply, || {
+        [vec![text], remarks(n_messages, n_skipped, n_others)].concat().join("; ")
+    })?;
     let is_complete = n_messages > 0 && n_skipped == 0 && n_others == 0;
     Ok(if is_complete { Exit::Ok } else { Exit::Problem })
 }
 
 /// What a person should know besides.
-fn remarks(n_messages: u64, n_skipped: u64, n_others: u64) -> String {
-    let mut remarks = String::new();
+fn remarks(n_messages: u64, n_skipped: u64, n_others: u64) -> Vec<String> {
+    let mut remarks = Vec::new();
     if n_messages == 0 && n_skipped == 0 && n_others == 0 {
-        remarks.push_str("; nothing dead matches: outbox status shows what is dead");
+        remarks.push("nothing dead matches: outbox status shows what is dead".to_owned());
     }
     if n_skipped > 0 {
         let skipped = messages(n_skipped);
-        remarks.push_str(&format!("; skipped {skipped} that somebody else holds: try again"));
+        remarks.push(format!("skipped {skipped} that somebody else holds: try again"));
     }
     if n_others > 0 {
-        remarks.push_str(&format!("; ids without a dead message that matches: {n_others}"));
+        remarks.push(format!("ids without a dead message that matches: {n_others}"));
     }
     remarks
 }
