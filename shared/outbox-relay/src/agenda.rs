@@ -4,6 +4,8 @@
 //! the last look ended, so that a group that waits for something costs one look a round, and every group gets its turn.
 //! Nothing here is needed for correctness: a claim that asks for too much gets less.
 
+mod round;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
@@ -13,15 +15,14 @@ use outbox_store::{Claim, DueDestination, GroupQuota, GroupsFrom, Quota, Visited
 use crate::suspects;
 use crate::traffic::Traffic;
 
+use round::Round;
+
 /// How long what is known holds while there is something to claim: so long may a destination wait that has just got its first
 /// message.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Groups visited in one look, all destinations together: about 20 ms.
 const VISITED: usize = 2_000;
-
-/// For each group that a fruitless round visited, so long until the next round: a tenth of the time is spent on looking.
-const PAUSE_A_GROUP: Duration = Duration::from_micros(100);
 
 /// What is known to be there.
 #[derive(Debug, Default)]
@@ -41,27 +42,11 @@ struct Known {
     is_probe: bool,
 }
 
-/// A round through the groups of a destination.
-#[derive(Debug, Default)]
-struct Round {
-    free: Vec<String>,
-    /// Where to go on, in order of the names.
-    from: String,
-    /// Whether it began at the first group; the next one does.
-    is_from_first: bool,
-    is_over: bool,
-    n_visited: u32,
-    has_found: bool,
-    rests_until: Option<Instant>,
-}
-
 impl Agenda {
     /// One that goes on through the groups where an earlier run ended.
     pub(crate) fn going_on(positions: HashMap<String, String>) -> Self {
-        let rounds = positions.into_iter().map(|(destination, from)| {
-            let is_from_first = from.is_empty();
-            (destination, Round { from, is_from_first, is_over: true, ..Round::default() })
-        });
+        let rounds =
+            positions.into_iter().map(|(destination, from)| (destination, Round::at(from)));
         Self { rounds: rounds.collect(), ..Self::default() }
     }
 
@@ -94,7 +79,8 @@ impl Agenda {
         let first = fastrand::usize(..self.destinations.len().max(1));
         self.destinations.rotate_left(first);
         for known in self.destinations.iter().filter(|known| known.has_groups) {
-            self.rounds.entry(known.destination.clone()).or_default().begin_again(now);
+            let round = self.rounds.entry(known.destination.clone());
+            round.or_insert_with(|| Round::at(String::new())).begin_again(now);
         }
     }
 
@@ -260,51 +246,12 @@ fn has_free(rounds: &HashMap<String, Round>, known: &Known) -> bool {
     known.has_groups && rounds.get(&known.destination).is_some_and(|round| !round.free.is_empty())
 }
 
-impl Round {
-    fn begin_again(&mut self, now: Instant) {
-        if !self.is_over || self.rests_until.is_some_and(|until| now < until) {
-            return;
-        }
-        let (from, free) = (std::mem::take(&mut self.from), std::mem::take(&mut self.free));
-        let is_from_first = from.is_empty();
-        *self = Self { from, free, is_from_first, ..Self::default() };
-    }
-
-    /// Goes on at that group, or begins at the first one if it has not yet, or is over.
-    fn went_on(&mut self, at: Option<String>, now: Instant) {
-        match at {
-            Some(at) => self.from = at,
-            None if self.is_from_first => {
-                self.from = String::new();
-                self.is_over = true;
-                let pause = PAUSE_A_GROUP.saturating_mul(self.n_visited);
-                self.rests_until = (!self.has_found).then_some(now + pause);
-            }
-            None => {
-                self.from = String::new();
-                self.is_from_first = true;
-            }
-        }
-    }
-
-    /// Takes out free groups, so many that a request can be filled, and shares the messages among them.
-    fn take(&mut self, destination: &str, n_messages: u32) -> Vec<GroupQuota> {
-        let n_groups = self.free.len().min(n_messages as usize);
-        let groups = self.free.split_off(self.free.len() - n_groups);
-        let quotas = groups.into_iter().zip(shares(n_messages, n_groups));
-        quotas
-            .map(|(message_group, n_messages)| GroupQuota {
-                destination: destination.to_owned(),
-                message_group,
-                n_messages,
-            })
-            .collect()
-    }
-}
-
 /// Fair shares: they differ by one at most and add up to the whole.
 fn shares(whole: u32, n: usize) -> impl Iterator<Item = u32> {
     let n = u32::try_from(n).unwrap_or(u32::MAX);
     let (each, left_over) = if n == 0 { (0, 0) } else { (whole / n, whole % n) };
     (0..n).map(move |place| each + u32::from(place < left_over))
 }
+
+#[cfg(test)]
+mod tests;

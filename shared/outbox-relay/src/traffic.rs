@@ -220,12 +220,10 @@ impl Destination {
     fn finish(&mut self, name: &str, outcomes: &[Outcome]) {
         self.in_flight -= 1;
         if !outcomes.iter().all(is_of_the_destination) {
-            self.failed_in_row = 0;
+            (self.failed_in_row, self.n_untold) = (0, 0);
             // A message's own failure alone proves that somebody answers, and no more.
             if outcomes.iter().any(|outcome| matches!(outcome, Outcome::Accepted { .. })) {
-                self.has_accepted = true;
-                self.n_untold = 0;
-                self.is_open = false;
+                (self.has_accepted, self.is_open) = (true, false);
             }
             return;
         }
