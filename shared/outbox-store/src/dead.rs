@@ -1,4 +1,4 @@
-//! Dead letters: which of them are meant, how many there are, and an operation that goes through them.
+//! Dead letters: which of them are meant, and a look at them that changes nothing.
 
 use std::time::Duration;
 
@@ -107,6 +107,51 @@ impl Store {
         let mut counts: Vec<DeadCount> = counts.collect();
         counts.sort_unstable_by(|a, b| (&a.destination, &a.code).cmp(&(&b.destination, &b.code)));
         Ok(counts)
+    }
+
+    /// The next dead messages of a selection after that destination and id, in that order; at most so many.
+    pub(crate) async fn next_dead(
+        &self,
+        selection: &Selection,
+        deaths: Deaths,
+        (destination, id): (&str, i64),
+        n_most: usize,
+    ) -> Result<Vec<(String, i64)>, Error> {
+        let n_most = i64::try_from(n_most).unwrap_or(i64::MAX);
+        let params = [
+            (&selection.destination as _, Type::TEXT),
+            (&selection.code as _, Type::TEXT),
+            (&selection.message_group as _, Type::TEXT),
+            (&deaths.latest_us as _, Type::INT8),
+            (&deaths.earliest_us as _, Type::INT8),
+            (&destination as _, Type::TEXT),
+            (&id as _, Type::INT8),
+            (&n_most as _, Type::INT8),
+        ];
+        let [rows] = connection::guarded(&self.pool, [(&self.sql.next_dead, &params)]).await?;
+        Ok(rows.iter().map(|row| (row.get("destination"), row.get("id"))).collect())
+    }
+
+    /// Those of these ids that are dead and match the rest of a selection, in order of destination and id.
+    pub(crate) async fn dead_among(
+        &self,
+        selection: &Selection,
+        deaths: Deaths,
+        ids: &[i64],
+    ) -> Result<Vec<(String, i64)>, Error> {
+        let params = [
+            (&ids as _, Type::INT8_ARRAY),
+            (&selection.destination as _, Type::TEXT),
+            (&selection.code as _, Type::TEXT),
+            (&selection.message_group as _, Type::TEXT),
+            (&deaths.latest_us as _, Type::INT8),
+            (&deaths.earliest_us as _, Type::INT8),
+        ];
+        let [rows] = connection::guarded(&self.pool, [(&self.sql.dead_among, &params)]).await?;
+        let found = rows.iter().map(|row| (row.get("destination"), row.get("id")));
+        let mut found: Vec<(String, i64)> = found.collect();
+        found.sort_unstable();
+        Ok(found)
     }
 
     /// The database's time, in microseconds since 1970.

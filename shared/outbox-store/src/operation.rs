@@ -13,10 +13,8 @@ use std::collections::VecDeque;
 
 use serde_json::Value;
 use thiserror::Error as ThisError;
-use tokio_postgres::types::Type;
 use uuid::Uuid;
 
-use crate::connection;
 use crate::dead::{Deaths, Selection};
 use crate::error::Error;
 use crate::store::Store;
@@ -99,9 +97,11 @@ impl<'a> Operation<'a> {
         if self.waiting.is_empty()
             && let Some((destination, id)) = self.place.take()
         {
-            let found = match &self.selection.ids {
-                Some(ids) => store.dead_among(ids, self).await?,
-                None => store.next_dead(&destination, id, self).await?,
+            let (selection, deaths) = (self.selection, self.deaths());
+            let found = if let Some(ids) = &selection.ids {
+                store.dead_among(selection, deaths, ids).await?
+            } else {
+                store.next_dead(selection, deaths, (&destination, id), BATCH_SIZE).await?
             };
             // Ids are looked up all at once; of others there may be more where as many were found as asked for.
             let has_more = self.selection.ids.is_none() && found.len() == BATCH_SIZE;
@@ -128,53 +128,6 @@ impl<'a> Operation<'a> {
 
     fn deaths(&self) -> Deaths {
         self.selection.deaths(self.began_us)
-    }
-}
-
-impl Store {
-    async fn next_dead(
-        &self,
-        destination: &str,
-        id: i64,
-        operation: &Operation<'_>,
-    ) -> Result<Vec<(String, i64)>, Error> {
-        let Selection { destination: only, code, message_group, .. } = operation.selection;
-        let deaths = operation.deaths();
-        let n_most = i64::try_from(BATCH_SIZE).unwrap_or(i64::MAX);
-        let params = [
-            (only as _, Type::TEXT),
-            (code as _, Type::TEXT),
-            (message_group as _, Type::TEXT),
-            (&deaths.latest_us as _, Type::INT8),
-            (&deaths.earliest_us as _, Type::INT8),
-            (&destination as _, Type::TEXT),
-            (&id as _, Type::INT8),
-            (&n_most as _, Type::INT8),
-        ];
-        let [rows] = connection::guarded(&self.pool, [(&self.sql.next_dead, &params)]).await?;
-        Ok(rows.iter().map(|row| (row.get("destination"), row.get("id"))).collect())
-    }
-
-    async fn dead_among(
-        &self,
-        ids: &[i64],
-        operation: &Operation<'_>,
-    ) -> Result<Vec<(String, i64)>, Error> {
-        let Selection { destination, code, message_group, .. } = operation.selection;
-        let deaths = operation.deaths();
-        let params = [
-            (&ids as _, Type::INT8_ARRAY),
-            (destination as _, Type::TEXT),
-            (code as _, Type::TEXT),
-            (message_group as _, Type::TEXT),
-            (&deaths.latest_us as _, Type::INT8),
-            (&deaths.earliest_us as _, Type::INT8),
-        ];
-        let [rows] = connection::guarded(&self.pool, [(&self.sql.dead_among, &params)]).await?;
-        let found = rows.iter().map(|row| (row.get("destination"), row.get("id")));
-        let mut found: Vec<(String, i64)> = found.collect();
-        found.sort_unstable();
-        Ok(found)
     }
 }
 
