@@ -14,8 +14,8 @@ use proxy::Proxy;
 use server::{Authority, Server};
 
 mod logged;
-mod proxy;
-mod server;
+pub(crate) mod proxy;
+pub(crate) mod server;
 
 /// The password of every connection that is to fail. It must not turn up anywhere.
 const PASSWORD: &str = "kEeP-tHiS-tO-yOuRsElF";

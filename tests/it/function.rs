@@ -18,7 +18,7 @@ mod purge;
 pub(crate) const MINUTE: Duration = Duration::from_mins(1);
 
 /// The sessions of relay functions in a test's database.
-const SESSIONS: &str = "FROM pg_stat_activity
+pub(crate) const SESSIONS: &str = "FROM pg_stat_activity
     WHERE datname = current_database() AND application_name = 'outbox-relay'";
 
 /// A password that must not turn up anywhere.

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// A crate that only these packages may name. The tests and examples may name everything.
-const ONLY_IN: [(&str, &[&str]); 8] = [
+const ONLY_IN: [(&str, &[&str]); 10] = [
     ("tokio-postgres", &["outbox-store", "outbox-lambda"]),
     ("deadpool-postgres", &["outbox-store", "outbox-lambda"]),
     ("refinery", &["outbox-store"]),
     ("aws-sdk-sqs", &["outbox-publish"]),
     ("aws-sdk-sns", &["outbox-publish"]),
+    ("aws-sdk-secretsmanager", &["outbox-lambda"]),
+    ("aws-sigv4", &["outbox-lambda"]),
     ("lambda_runtime", &["relay", "purge", "admin"]),
     ("clap", &["outbox-admin"]),
     ("outbox-publish", &["outbox-relay", "relay", "outbox-admin"]),

@@ -4,12 +4,14 @@
 
 mod claim;
 mod cli;
+mod clock;
 mod connect;
 mod connection;
 mod crash;
 mod deadline;
 mod discard;
 mod enqueue;
+mod failover;
 mod function;
 mod hold;
 mod layering;
@@ -18,6 +20,7 @@ mod migrate;
 mod order;
 mod outage;
 mod plan;
+mod pooler;
 mod publish;
 mod purge;
 mod queries;
@@ -26,4 +29,5 @@ mod release;
 mod replay;
 mod roles;
 mod run;
+mod sign_in;
 mod statement;

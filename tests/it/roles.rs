@@ -1,7 +1,9 @@
 //! Roles: each can do its work, and nothing else.
 
+use std::time::Duration;
+
 use outbox::{Mark, NewMessage};
-use outbox_store::Marks;
+use outbox_store::{FailedRequests, Marks, Terms, Wanted};
 use outbox_tests::Database;
 use tokio_postgres::{Client, NoTls};
 
@@ -60,6 +62,15 @@ async fn a_relay_claims_and_marks_and_changes_nothing_that_is_sent() {
     marks.push(claim.messages[0].id, Mark::Dispatched { broker_message_id: "b".into() });
     marks.push(claim.messages[1].id, Mark::Released);
     assert_eq!(store.mark(claim.token, &marks).await.unwrap().fenced, 0);
+
+    let failed = FailedRequests { destination: "orders".into(), n_requests: 3, code: "c".into() };
+    assert_eq!(store.requests_failed(claim.token, &[failed]).await.unwrap(), ["orders"]);
+    db.run("UPDATE outbox.destination SET probe_at = now()").await;
+    let wanted =
+        Wanted { probes: vec!["orders".into()], ungrouped: quotas.to_vec(), ..Wanted::default() };
+    let terms = Terms { lease: Duration::from_mins(1), claimed_by: "test" };
+    assert_eq!(store.claim(&wanted, 0..=1, terms).await.unwrap().messages.len(), 1);
+    assert_eq!(store.recovered(&["orders".to_owned()]).await.unwrap(), ["orders"]);
 
     let client = connect_as(&db, "outbox_relay").await;
     for sql in [

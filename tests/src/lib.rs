@@ -13,12 +13,14 @@ mod program;
 mod queue;
 mod relay;
 mod runtime;
+mod secret;
 mod teardown;
 
 pub use database::Database;
 pub use eventually::eventually;
-pub use local::postgres_bin;
+pub use local::{pgbouncer, postgres_bin};
 pub use program::{Ended, Process, program};
 pub use queue::{Queue, Received, Topic};
 pub use relay::{destinations, queue_at, relay};
 pub use runtime::Function;
+pub use secret::Secret;

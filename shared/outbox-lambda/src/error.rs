@@ -34,6 +34,25 @@ pub enum Error {
         /// What happened, and what to check.
         problem: String,
     },
+    /// No credentials to sign in with: the secret, or the AWS credentials that a token is signed with.
+    #[error("no credentials for the database {database}: {problem}")]
+    Credentials {
+        /// Host, port, database and role.
+        database: String,
+        /// What happened, and what to check.
+        problem: String,
+        /// Whether it may be over in a while.
+        is_transient: bool,
+    },
+    /// A transaction pooler answers where the server itself has to.
+    #[error(
+        "the database {database} is reached through a transaction pooler, and a migration needs a session of its \
+         own: give the server's own address in OUTBOX_DATABASE_URL, or OUTBOX_DATABASE_HOST and _PORT"
+    )]
+    Pooled {
+        /// Host, port, database and role.
+        database: String,
+    },
     /// The server refuses this role, password or database.
     #[error("the database {database} refuses the sign-in: {problem}")]
     SignIn {
@@ -60,6 +79,8 @@ impl Error {
             Self::CaFile { .. } => "ca_file",
             Self::Unreachable { .. } => "database_unreachable",
             Self::Tls { .. } => "database_tls",
+            Self::Credentials { .. } => "database_credentials",
+            Self::Pooled { .. } => "database_pooled",
             Self::SignIn { .. } => "database_sign_in",
             Self::Busy { .. } => "database_busy",
         }
@@ -67,6 +88,10 @@ impl Error {
 
     /// Whether the same program may succeed later without anybody changing anything.
     pub fn is_transient(&self) -> bool {
-        matches!(self, Self::Unreachable { .. } | Self::Busy { .. })
+        match self {
+            Self::Unreachable { .. } | Self::Busy { .. } => true,
+            Self::Credentials { is_transient, .. } => *is_transient,
+            _ => false,
+        }
     }
 }

@@ -3,10 +3,11 @@
 use std::error::Error as StdError;
 use std::io;
 
-use deadpool_postgres::{PoolError, TimeoutType};
+use deadpool_postgres::PoolError;
 use rustls::CertificateError;
 use tokio_postgres::error::{DbError, SqlState};
 
+use crate::carried::Unopened;
 use crate::error::Error;
 use crate::settings::Database;
 
@@ -29,18 +30,29 @@ pub(crate) fn explain_failure(database: &Database, error: &tokio_postgres::Error
     of_driver(database, error).unwrap_or_else(|| unreachable(database, with_sources(error)))
 }
 
-/// The time to open a connection ran out.
-pub(crate) fn no_answer(database: &Database) -> Error {
+/// A failure of ours, on its way through the driver.
+fn of_unopened(database: &Database, failure: &Unopened) -> Error {
     let seconds = database.connect_timeout.as_secs();
-    unreachable(
-        database,
-        format!("no answer within {seconds} s; check host, port, security groups and routes"),
-    )
+    match failure {
+        Unopened::Credentials(error) => {
+            credentials(database, error.to_string(), error.is_transient())
+        }
+        Unopened::CredentialsLate => {
+            let problem = format!(
+                "none within {seconds} s; check the endpoint of Secrets Manager or STS in the VPC, \
+                 or the way to the internet"
+            );
+            credentials(database, problem, true)
+        }
+        Unopened::NoAnswer => unreachable(
+            database,
+            format!("no answer within {seconds} s; check host, port, security groups and routes"),
+        ),
+    }
 }
 
 fn of_pool(database: &Database, error: &PoolError) -> Option<Error> {
     match error {
-        PoolError::Timeout(TimeoutType::Create) => Some(no_answer(database)),
         PoolError::Timeout(_) => {
             Some(busy(database, "all connections of this program are in use".to_owned()))
         }
@@ -58,6 +70,9 @@ fn of_driver(database: &Database, error: &tokio_postgres::Error) -> Option<Error
         return Some(unreachable(database, "the connection was lost".to_owned()));
     }
     let cause = error.source()?;
+    if let Some(failure) = cause.downcast_ref::<Unopened>() {
+        return Some(of_unopened(database, failure));
+    }
     if let Some(cause) = cause.downcast_ref::<io::Error>() {
         return Some(of_network(database, cause));
     }
@@ -84,7 +99,7 @@ fn of_answer(database: &Database, answer: &DbError) -> Option<Error> {
     let state = answer.code();
     let said = format!("{} (SQLSTATE {})", answer.message(), state.code());
     let is_fatal = answer.severity() == "FATAL";
-    Some(if *state == SqlState::INVALID_PASSWORD {
+    Some(if *state == SqlState::INVALID_PASSWORD || is_poolers_refusal(answer) {
         sign_in(database, format!("{said}; check the user and the password"))
     } else if state.code().starts_with("28") {
         sign_in(
@@ -106,6 +121,19 @@ fn of_answer(database: &Database, answer: &DbError) -> Option<Error> {
     } else {
         return None;
     })
+}
+
+/// Whether it is the role or its password that is refused: wrong, or one that may not sign in (any more).
+pub(crate) fn refuses_login(answer: &DbError) -> bool {
+    let states = [SqlState::INVALID_PASSWORD, SqlState::INVALID_AUTHORIZATION_SPECIFICATION];
+    states.contains(answer.code()) || is_poolers_refusal(answer)
+}
+
+/// `PgBouncer` has one SQLSTATE for whatever it refuses; of a login it says "SASL authentication failed" (1.18), or
+/// "password authentication failed".
+fn is_poolers_refusal(answer: &DbError) -> bool {
+    *answer.code() == SqlState::PROTOCOL_VIOLATION
+        && answer.message().contains("authentication failed")
 }
 
 fn of_network(database: &Database, error: &io::Error) -> Error {
@@ -156,6 +184,10 @@ fn unreachable(database: &Database, problem: String) -> Error {
 
 fn tls(database: &Database, problem: String) -> Error {
     Error::Tls { database: database.to_string(), problem }
+}
+
+fn credentials(database: &Database, problem: String, is_transient: bool) -> Error {
+    Error::Credentials { database: database.to_string(), problem, is_transient }
 }
 
 fn sign_in(database: &Database, problem: String) -> Error {

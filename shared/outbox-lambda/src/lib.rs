@@ -21,6 +21,8 @@
 //! error's text or source, not in a `Debug` form.
 
 mod aws;
+mod carried;
+mod credentials;
 mod database;
 mod describe;
 mod error;
@@ -31,7 +33,8 @@ pub mod settings;
 mod tls;
 
 pub use aws::aws_config;
-pub use database::{connect, pool};
+pub use credentials::{Asked, Credentials, CredentialsError, Login};
+pub use database::{connect, connect_directly, pool, pool_with};
 pub use describe::{Cause, describe};
 pub use error::Error;
 pub use explain::explain;

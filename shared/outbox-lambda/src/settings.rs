@@ -5,6 +5,7 @@
 //! way to leave one out. A misspelt `OUTBOX_…` variable is refused, because the default would be used
 //! in its stead and nobody would notice.
 
+mod auth;
 mod database;
 mod database_url;
 mod reader;
@@ -23,6 +24,7 @@ pub use reader::SettingsError;
 pub use relay::Relay;
 pub use setting::{Allowed, Setting, WhenUnset};
 
+pub(crate) use auth::Auth;
 use reader::Reader;
 pub(crate) use security::Security;
 

@@ -28,7 +28,7 @@ pub(crate) fn milliseconds(duration: Duration) -> i64 {
 pub(crate) async fn query(pool: &Pool, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>, Error> {
     let connection = Lent::of(pool).await?;
     let answer = within_time(async { Ok(connection.query_typed(sql, params).await?) }).await;
-    connection.give_back(answer)
+    connection.give_back(pool, answer)
 }
 
 /// Takes a connection and runs statements in one guarded transaction: all of them or none.
@@ -65,7 +65,7 @@ pub(crate) async fn guarded_all(
         Ok(rows)
     })
     .await;
-    connection.give_back(answer)
+    connection.give_back(pool, answer)
 }
 
 /// A connection of the pool. It goes back only with an answer: where the caller gave up in the middle, the next one
@@ -82,9 +82,14 @@ impl Lent {
     }
 
     /// Returns the connection to its pool, or drops it where it must not be used again.
-    fn give_back<T>(mut self, answer: Result<T, Error>) -> Result<T, Error> {
+    fn give_back<T>(mut self, pool: &Pool, answer: Result<T, Error>) -> Result<T, Error> {
         if !answer.as_ref().is_err_and(Error::condemns_connection) {
             drop(self.0.take());
+        }
+        // After a fail-over the idle connections lead to the same server as this one. They pass every probe, and each would
+        // cost a run.
+        if answer.as_ref().is_err_and(Error::is_read_only) {
+            pool.retain(|_, _| false);
         }
         answer
     }
@@ -113,3 +118,5 @@ impl Drop for Lent {
 async fn within_time<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
     tokio::time::timeout(ANSWER_WITHIN, work).await.unwrap_or(Err(Error::Timeout(ANSWER_WITHIN)))
 }
+<<<<<<< HEAD
+=======

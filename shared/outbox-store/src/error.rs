@@ -93,6 +93,11 @@ impl Error {
         matches!(self, Self::Database(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE))
     }
 
+    /// Whether the server has become a replica, or is set to take no writes.
+    pub(crate) fn is_read_only(&self) -> bool {
+        matches!(self, Self::Database(error) if error.code() == Some(&SqlState::READ_ONLY_SQL_TRANSACTION))
+    }
+
     /// Whether the connection must not be used again: it is lost, or leads to a server that can't serve us.
     pub(crate) fn condemns_connection(&self) -> bool {
         match self {

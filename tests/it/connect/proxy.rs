@@ -7,13 +7,13 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
 /// Passes bytes on in both directions.
-pub(super) struct Proxy {
-    pub(super) port: u16,
+pub(crate) struct Proxy {
+    pub(crate) port: u16,
     silence: Arc<Notify>,
 }
 
 impl Proxy {
-    pub(super) async fn to(server: String) -> Self {
+    pub(crate) async fn to(server: String) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let silence = Arc::new(Notify::new());
@@ -28,7 +28,7 @@ impl Proxy {
     }
 
     /// From now on the connections there are stay open, and no byte passes. New ones are not affected.
-    pub(super) fn silence(&self) {
+    pub(crate) fn silence(&self) {
         self.silence.notify_waiters();
     }
 }

@@ -124,8 +124,8 @@ impl Drop for Server {
     }
 }
 
-/// Postgres refuses to run as root; it is run as nobody then, as the local stack's own server.
-fn as_server(program: &str) -> Command {
+/// Postgres and `PgBouncer` refuse to run as root; they are run as nobody then, as the local stack's own server.
+pub(crate) fn as_server(program: &str) -> Command {
     if !rustix::process::geteuid().is_root() {
         return Command::new(program);
     }
@@ -137,14 +137,14 @@ fn as_server(program: &str) -> Command {
     command
 }
 
-async fn output(program: &str, args: &[&str]) -> String {
+pub(crate) async fn output(program: &str, args: &[&str]) -> String {
     let output = as_server(program).args(args).output().await.unwrap();
     assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 
 /// Writes a file that belongs to the server's user alone, as Postgres demands of a key.
-async fn write(path: &str, text: &str) {
+pub(crate) async fn write(path: &str, text: &str) {
     let mut command = as_server("sh");
     command.args(["-c", "umask 077; cat > \"$0\"", path]).stdin(Stdio::piped());
     let mut process = command.spawn().unwrap();
@@ -156,6 +156,6 @@ fn program(name: &str) -> String {
     postgres_bin().join(name).to_str().unwrap().to_owned()
 }
 
-async fn free_port() -> u16 {
+pub(crate) async fn free_port() -> u16 {
     TcpListener::bind(("127.0.0.1", 0)).await.unwrap().local_addr().unwrap().port()
 }

@@ -8,6 +8,7 @@ use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode};
 
 use crate::settings::Program;
+use crate::settings::auth::Auth;
 use crate::settings::database_url::{self, Source};
 use crate::settings::reader::Reader;
 use crate::settings::security::Security;
@@ -20,6 +21,7 @@ pub struct Database {
     /// Everything the driver has to know; its `Debug` form leaves out the password (case L13).
     pub(crate) connection: Config,
     pub(crate) security: Security,
+    pub(crate) auth: Auth,
     /// Longest time to open one connection, all of its steps together.
     pub(crate) connect_timeout: Duration,
 }
@@ -38,16 +40,25 @@ impl fmt::Display for Database {
             }
         }
         let name = self.connection.get_dbname().unwrap_or_default();
-        let user = self.connection.get_user().unwrap_or_default();
-        write!(f, "/{name} as {user}")
+        let slash = if name.is_empty() { "" } else { "/" };
+        write!(f, "{slash}{name}")?;
+        match &self.auth {
+            // Its user is the one that counts, whatever the settings say.
+            Auth::Secret { arn } if self.connection.get_hosts().is_empty() && name.is_empty() => {
+                write!(f, "of the secret {arn}")
+            }
+            Auth::Secret { arn } => write!(f, " of the secret {arn}"),
+            _ => write!(f, " as {}", self.connection.get_user().unwrap_or_default()),
+        }
     }
 }
 
 impl Database {
     pub(super) fn read(reader: &mut Reader, program: Program) -> Self {
-        let source = source(reader);
+        let auth = Auth::read(reader);
+        let source = source(reader, &auth);
         let connect_timeout = Duration::from_secs(reader.whole(&table::CONNECT_TIMEOUT).into());
-        let security = Security::read(reader, &source);
+        let security = Security::read(reader, &source, &auth);
         let mut connection = source.connection;
         connection
             .ssl_mode(if security == Security::Plain { SslMode::Disable } else { SslMode::Require })
@@ -61,13 +72,12 @@ impl Database {
         if connection.get_application_name().is_none() {
             connection.application_name(format!("outbox-{}", program.name()));
         }
-        Self { connection, security, connect_timeout }
+        Self { connection, security, auth, connect_timeout }
     }
 }
 
 /// The URL, or the parts, or else the URL that other tools read.
-fn source(reader: &mut Reader) -> Source {
-    check_auth(reader);
+fn source(reader: &mut Reader, auth: &Auth) -> Source {
     let parts = [
         &table::DATABASE_HOST,
         &table::DATABASE_PORT,
@@ -81,11 +91,11 @@ fn source(reader: &mut Reader) -> Source {
                 reader.refuse(part, "is given beside OUTBOX_DATABASE_URL, and one of them must go");
             }
         }
-        from_url(reader, &table::DATABASE_URL)
-    } else if has_parts {
-        from_parts(reader)
+        from_url(reader, &table::DATABASE_URL, auth)
+    } else if has_parts || auth.may_name_place() {
+        from_parts(reader, auth)
     } else if reader.text(&table::PLAIN_DATABASE_URL).is_some() {
-        from_url(reader, &table::PLAIN_DATABASE_URL)
+        from_url(reader, &table::PLAIN_DATABASE_URL, auth)
     } else {
         let problem =
             "is not set, nor are DATABASE_URL, or OUTBOX_DATABASE_HOST, _NAME, _USER and _PASSWORD";
@@ -94,22 +104,16 @@ fn source(reader: &mut Reader) -> Source {
     }
 }
 
-fn check_auth(reader: &mut Reader) {
-    match reader.text(&table::DATABASE_AUTH) {
-        Some("iam" | "secret") => reader.refuse(&table::DATABASE_AUTH, "is not supported yet"),
-        _ => _ = reader.word(&table::DATABASE_AUTH),
-    }
-}
-
-fn from_url(reader: &mut Reader, setting: &Setting) -> Source {
+fn from_url(reader: &mut Reader, setting: &Setting, auth: &Auth) -> Source {
     let url = reader.text(setting).unwrap_or_default();
-    let mut url = match database_url::parse(url) {
+    let mut url = match database_url::parse(url, auth) {
         Ok(url) => url,
         Err(problem) => {
             reader.refuse(setting, &problem);
             return Source::default();
         }
     };
+    auth.check_url(reader, setting, &url.connection);
     match reader.text(&table::DATABASE_PASSWORD) {
         Some(_) if url.connection.get_password().is_some() => {
             let problem = format!("is given beside {}, which holds a password too", setting.name);
@@ -121,32 +125,38 @@ fn from_url(reader: &mut Reader, setting: &Setting) -> Source {
     url
 }
 
-fn from_parts(reader: &mut Reader) -> Source {
+fn from_parts(reader: &mut Reader, auth: &Auth) -> Source {
     let mut connection = Config::new();
-    if let Some(host) = part(reader, &table::DATABASE_HOST) {
+    if let Some(host) = part(reader, &table::DATABASE_HOST, auth) {
         if is_host(&host) {
             connection.host(host);
         } else {
             reader.refuse(&table::DATABASE_HOST, "is not a plain host");
         }
     }
-    let port = reader.whole(&table::DATABASE_PORT);
-    connection.port(u16::try_from(port).unwrap_or_default());
-    if let Some(name) = part(reader, &table::DATABASE_NAME) {
+    if reader.text(&table::DATABASE_PORT).is_some() || !auth.may_name_place() {
+        let port = reader.whole(&table::DATABASE_PORT);
+        connection.port(u16::try_from(port).unwrap_or_default());
+    }
+    if let Some(name) = part(reader, &table::DATABASE_NAME, auth) {
         connection.dbname(name);
     }
-    if let Some(user) = part(reader, &table::DATABASE_USER) {
+    if let Some(user) = part(reader, &table::DATABASE_USER, auth) {
         connection.user(user);
     }
-    if let Some(password) = part(reader, &table::DATABASE_PASSWORD) {
+    if *auth == Auth::Password
+        && let Some(password) = part(reader, &table::DATABASE_PASSWORD, auth)
+    {
         connection.password(password);
     }
+    auth.check_host(reader, &table::DATABASE_HOST, &connection);
     Source { connection, ..Source::default() }
 }
 
-fn part(reader: &mut Reader, setting: &Setting) -> Option<String> {
+/// A secret may hold what is left out here.
+fn part(reader: &mut Reader, setting: &Setting, auth: &Auth) -> Option<String> {
     let value = reader.text(setting).map(str::to_owned);
-    if value.is_none() {
+    if value.is_none() && !auth.may_name_place() {
         reader.refuse(setting, "is not set, though other parts of the database are");
     }
     value

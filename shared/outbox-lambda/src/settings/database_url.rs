@@ -10,6 +10,8 @@ use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 use url::form_urlencoded;
 
+use crate::settings::auth::Auth;
+
 /// What a URL says, or the parts in its place.
 #[derive(Default)]
 pub(super) struct Source {
@@ -19,7 +21,7 @@ pub(super) struct Source {
 }
 
 /// Reads `postgres://USER:PASSWORD@HOST:PORT/NAME?OPTIONS`.
-pub(super) fn parse(url: &str) -> Result<Source, String> {
+pub(super) fn parse(url: &str, auth: &Auth) -> Result<Source, String> {
     let url = url.trim();
     if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
         return Err("does not begin with postgres://".to_owned());
@@ -29,7 +31,7 @@ pub(super) fn parse(url: &str) -> Result<Source, String> {
     }
     let (url, tls_options) = take_tls_options(url);
     let connection: Config = url.parse().map_err(|error| what_the_driver_says(&error))?;
-    check_complete(&connection)?;
+    check_complete(&connection, auth)?;
     let (sslmode, ca_file) = read_tls_options(tls_options)?;
     Ok(Source { connection, sslmode, ca_file })
 }
@@ -80,10 +82,12 @@ fn what_is_wrong_with_sslmode(mode: &str) -> String {
 }
 
 /// The driver would fill the gaps from the operating system's user, and fail at the first connection.
-fn check_complete(connection: &Config) -> Result<(), String> {
+/// Only the user may be the secret's: whoever writes a URL knows the place.
+fn check_complete(connection: &Config, auth: &Auth) -> Result<(), String> {
     let has_no_host = connection.get_hosts().is_empty()
         || connection.get_hosts().contains(&Host::Tcp(String::new()));
-    let missing = if connection.get_user().is_none_or(str::is_empty) {
+    let has_no_user = connection.get_user().is_none_or(str::is_empty);
+    let missing = if has_no_user && !auth.may_name_place() {
         "user"
     } else if has_no_host {
         "host"

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 
+use crate::settings::auth::Auth;
 use crate::settings::database_url::Source;
 use crate::settings::reader::Reader;
 use crate::settings::table;
@@ -25,14 +26,19 @@ pub(crate) enum Security {
 
 impl Security {
     /// The settings win over the URL's own options.
-    pub(super) fn read(reader: &mut Reader, source: &Source) -> Self {
+    pub(super) fn read(reader: &mut Reader, source: &Source, auth: &Auth) -> Self {
         let ca_file = reader.text(&table::DATABASE_CA_FILE).map(PathBuf::from);
         let ca_file = ca_file.or_else(|| source.ca_file.clone());
         let mode = reader.word_if_given(&table::DATABASE_SSLMODE).or(source.sslmode.as_deref());
         let is_plain = match mode {
             Some(mode) => mode == "disable",
-            None => ca_file.is_none() && is_local(&source.connection),
+            None => *auth != Auth::Iam && ca_file.is_none() && is_local(&source.connection),
         };
+        if is_plain && *auth == Auth::Iam && !is_local(&source.connection) {
+            let problem = "is disable, and whoever reads a token of OUTBOX_DATABASE_AUTH=iam can sign in with it; \
+                           only a loopback address may do without TLS";
+            reader.refuse(&table::DATABASE_SSLMODE, problem);
+        }
         if is_plain && ca_file.is_some() {
             let problem = "is disable though a file of certificate authorities is given";
             reader.refuse(&table::DATABASE_SSLMODE, problem);
@@ -49,6 +55,8 @@ fn is_local(connection: &Config) -> bool {
         }
         Host::Unix(_) => true,
     };
-    connection.get_hosts().iter().all(is_local_host)
+    // Where a secret is to name the host, it may be anywhere.
+    !connection.get_hosts().is_empty()
+        && connection.get_hosts().iter().all(is_local_host)
         && connection.get_hostaddrs().iter().all(IpAddr::is_loopback)
 }

@@ -38,9 +38,17 @@ pub(super) const DATABASE_USER: Setting =
         .about("Role that signs in, if no URL is given.")
         .example("outbox_relay");
 
-pub(super) const DATABASE_AUTH: Setting = Setting::one_of("OUTBOX_DATABASE_AUTH", &["password"])
-    .about("How the role signs in.")
-    .default("password");
+pub(super) const DATABASE_AUTH: Setting =
+    Setting::one_of("OUTBOX_DATABASE_AUTH", &["password", "iam", "secret"])
+        .about("How the role signs in: a password of these settings, a token of IAM, or a secret of Secrets Manager.")
+        .default("password");
+
+pub(super) const DATABASE_SECRET_ARN: Setting = Setting::text(
+    "OUTBOX_DATABASE_SECRET_ARN",
+    "the ARN of a secret of Secrets Manager",
+)
+.about("The secret to sign in with: its username and password; its host, port and dbname where they are not set here.")
+.example("arn:aws:secretsmanager:eu-west-1:123456789012:secret:outbox-relay-AbCdEf");
 
 pub(super) const DATABASE_PASSWORD: Setting =
     Setting::text("OUTBOX_DATABASE_PASSWORD", "the password as it is, nothing escaped")
@@ -48,11 +56,15 @@ pub(super) const DATABASE_PASSWORD: Setting =
         .example("PASSWORD")
         .secret();
 
-pub(super) const DATABASE_SSLMODE: Setting =
-    Setting::one_of("OUTBOX_DATABASE_SSLMODE", &["disable", "require", "verify-full"])
-        .about("Whether the connection is encrypted; require verifies all that verify-full does.")
-        .default_is("disable for loopback and sockets without a CA file, else verify-full")
-        .example("verify-full");
+pub(super) const DATABASE_SSLMODE: Setting = Setting::one_of(
+    "OUTBOX_DATABASE_SSLMODE",
+    &["disable", "require", "verify-full"],
+)
+.about("Whether the connection is encrypted; require verifies all that verify-full does.")
+.default_is(
+    "disable for loopback and sockets without a CA file, but not with iam; else verify-full",
+)
+.example("verify-full");
 
 pub(super) const DATABASE_CA_FILE: Setting =
     Setting::text("OUTBOX_DATABASE_CA_FILE", "the path of a PEM file")
@@ -166,6 +178,7 @@ pub(super) const ALL: &[&Setting] = &[
     &DATABASE_NAME,
     &DATABASE_USER,
     &DATABASE_AUTH,
+    &DATABASE_SECRET_ARN,
     &DATABASE_PASSWORD,
     &DATABASE_SSLMODE,
     &DATABASE_CA_FILE,

@@ -8,6 +8,7 @@ use tracing::level_filters::LevelFilter;
 
 use super::*;
 
+mod auth;
 mod database;
 mod env_example;
 mod readme;

@@ -40,6 +40,8 @@ pub(crate) enum Form {
 #[command(verbatim_doc_comment)]
 pub(crate) enum Verb {
     /// Create the outbox in the database, or bring it up to date
+    ///
+    /// Needs the server's own address: a transaction pooler is refused.
     Migrate(Migrate),
     /// Enqueue the messages of a file, one JSON object a line
     ///

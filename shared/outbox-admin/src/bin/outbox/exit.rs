@@ -64,8 +64,9 @@ impl From<outbox_lambda::Error> for Failure {
     fn from(error: outbox_lambda::Error) -> Self {
         use outbox_lambda::Error;
         let exit = match error {
-            Error::Settings(_) | Error::CaFile { .. } => Exit::Usage,
-            Error::Unreachable { .. }
+            Error::Settings(_) | Error::CaFile { .. } | Error::Pooled { .. } => Exit::Usage,
+            Error::Credentials { .. }
+            | Error::Unreachable { .. }
             | Error::Tls { .. }
             | Error::SignIn { .. }
             | Error::Busy { .. } => Exit::Unreachable,

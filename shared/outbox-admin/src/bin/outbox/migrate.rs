@@ -2,7 +2,7 @@
 
 use std::iter;
 
-use outbox_lambda::{Program, Settings, connect};
+use outbox_lambda::{Program, Settings, connect_directly};
 use outbox_store::{Schema, migrations, pending_migrations};
 use serde_json::json;
 
@@ -16,7 +16,7 @@ pub(crate) async fn run(args: &Migrate, output: Output) -> Result<Exit, Failure>
         return print_sql(output);
     }
     let context = Context::quiet(Program::CommandLine)?;
-    let mut client = connect(&context.settings.database).await?;
+    let mut client = connect_directly(&context.settings.database).await?;
     if args.check {
         let pending = pending_migrations(&client, &context.schema).await;
         let pending = pending.map_err(|error| context.failure(error))?;

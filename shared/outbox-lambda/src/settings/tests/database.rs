@@ -143,22 +143,28 @@ fn a_password_may_come_beside_a_url_that_holds_none() {
 }
 
 #[test]
-fn ways_to_sign_in_that_do_not_exist_yet_are_refused_with_the_one_that_does() {
-    for auth in ["iam", "secret"] {
-        let error = database(&[LEAST[0], ("OUTBOX_DATABASE_AUTH", auth)]).unwrap_err().to_string();
-        assert!(
-            error.contains(&format!("{auth:?} is not supported yet; allowed: password")),
-            "{error}"
-        );
-    }
-}
-
-#[test]
 fn the_server_sees_which_program_is_connected() {
     let name_in =
         |url: &str| of_url(url).unwrap().connection.get_application_name().map(str::to_owned);
     assert_eq!(name_in("postgres://u@db/shop"), Some("outbox-purge".to_owned()));
     assert_eq!(name_in("postgres://u@db/shop?application_name=mine"), Some("mine".to_owned()));
+}
+
+/// Case P10: a relay that never stops has nobody else to tell it that its connection leads nowhere.
+#[test]
+fn a_connection_whose_other_end_is_gone_is_noticed_within_a_minute() {
+    let connection = of_url("postgres://u@db/shop").unwrap().connection;
+    let (interval, retries) = (
+        connection.get_keepalives_interval().unwrap(),
+        connection.get_keepalives_retries().unwrap(),
+    );
+    let while_idle = connection.get_keepalives_idle() + interval * retries;
+    assert!(connection.get_keepalives() && while_idle < Duration::from_mins(1), "{while_idle:?}");
+    assert_eq!(
+        connection.get_tcp_user_timeout(),
+        Some(&Duration::from_secs(10)),
+        "while it is used"
+    );
 }
 
 /// Case L13: in whatever way a URL is malformed, no piece of its password is repeated.
