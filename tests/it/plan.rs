@@ -74,6 +74,9 @@ async fn quickest_claim(store: &Store) -> Duration {
 
 const TOKEN: &str = "'6f1c9f0e-0b1f-4c55-9d59-0f6d1a2b3c4d'";
 
+/// In microseconds since 1970, in the year 2100.
+const NOW: &str = "4102444800000000";
+
 /// Statements that the store runs in a guarded transaction, with arguments for each way of using them.
 fn guarded() -> Vec<(&'static str, Vec<String>)> {
     let ids = "ARRAY[1, 2]";
@@ -105,14 +108,24 @@ fn guarded() -> Vec<(&'static str, Vec<String>)> {
         ("purge", vec!["1000, 10".to_owned()]),
         ("purgeable", vec!["1000, 10, 1000000".to_owned()]),
         ("purge_archived", vec![format!("1000, {ids}, ARRAY['7', '8']")]),
+        ("next_dead", vec![format!("'orders', NULL, NULL, {NOW}, NULL, 'orders', 7, 100")]),
+        ("dead_among", vec![format!("{ids}, 'orders', NULL, NULL, {NOW}, NULL")]),
+        (
+            "dead_summary",
+            vec![
+                format!("NULL, 'orders', NULL, NULL, {NOW}, NULL"),
+                format!("{ids}, NULL, NULL, NULL, {NOW}, NULL"),
+            ],
+        ),
+        ("redrive", vec![format!("{ids}, {NOW}, 10, 0, true, 'test', '{{}}', 'test'")]),
+        ("discard", vec![format!("{ids}, {NOW}, 'test', '{{}}', 'test'")]),
+        ("resume_group", vec!["'orders', 'g', 'test', 'test'".to_owned()]),
     ]
 }
 
 /// Statements for people, which are planned as the planner likes.
 fn unguarded() -> Vec<(&'static str, Vec<String>)> {
-    let by_destination = "NULL, 'orders', NULL, 'test', 'test', '{}'".to_owned();
-    let by_ids = "ARRAY[1, 2], NULL, NULL, 'test', 'test', '{}'".to_owned();
-    vec![("redrive", vec![by_destination, by_ids]), ("backlog", vec![String::new()])]
+    vec![("backlog", vec![String::new()])]
 }
 
 /// Case P34: each statement goes through the indexes that its file names, and through nothing larger; the guarded ones

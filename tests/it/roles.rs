@@ -101,8 +101,9 @@ async fn an_admin_purges_and_redrives_and_changes_nothing_that_is_sent() {
         selection: outbox_store::Selection::default(),
         actor: "test".into(),
         reason: "test".into(),
+        ..outbox_store::Redrive::default()
     };
-    assert_eq!(store.redrive(&redrive).await.unwrap(), 1);
+    assert_eq!(store.redrive(&redrive).await.unwrap().n_messages, 1);
 
     let client = connect_as(&db, "outbox_admin").await;
     for sql in [

@@ -4,7 +4,7 @@
 //! `{"command": "status"}`. Whoever may invoke the function may do all of them.
 
 use lambda_runtime::{Context, Diagnostic, LambdaEvent, service_fn};
-use outbox_admin::{Error, Reply, Request, execute};
+use outbox_admin::{Error, Reply, Request, execute, so_far};
 use outbox_lambda::{Database, Program, Settings, describe, logs};
 use outbox_store::{Schema, Store};
 
@@ -39,12 +39,19 @@ fn failure(database: &Database, error: &Error) -> Diagnostic {
             tracing::warn!(error = problem, "command refused");
             Diagnostic { error_type: error.code().to_owned(), error_message: problem.clone() }
         }
-        Error::Store(error) => {
-            let cause = describe(database, error);
-            tracing::error!(error.r#type = cause.code(), error = %cause, "command failed");
-            Diagnostic { error_type: cause.code().to_owned(), error_message: cause.to_string() }
+        Error::Store(error) => store_failure(database, error, ""),
+        Error::Interrupted { action, interrupted } => {
+            let so_far = format!("; {}", so_far(*action, interrupted));
+            store_failure(database, &interrupted.source, &so_far)
         }
     }
+}
+
+fn store_failure(database: &Database, error: &outbox_store::Error, so_far: &str) -> Diagnostic {
+    let cause = describe(database, error);
+    let error_message = format!("{cause}{so_far}");
+    tracing::error!(error.r#type = cause.code(), error = error_message, "command failed");
+    Diagnostic { error_type: cause.code().to_owned(), error_message }
 }
 
 /// Who asks, for the audit: the invoker where Lambda tells, and the request, which `CloudTrail` knows.

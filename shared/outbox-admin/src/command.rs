@@ -6,9 +6,9 @@ use outbox_store::Store;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
+use crate::deed::{Action, Deed, Discarded, Preview, Redriven};
 use crate::error::Error;
-use crate::pause::{Pause, Paused, Resumed};
-use crate::redrive::{Redrive, Redriven};
+use crate::pause::{Pause, Paused, Resume, Resumed};
 use crate::status::{Status, status};
 
 /// What an operator asks for; in JSON an object with the verb as its `command`.
@@ -18,11 +18,13 @@ pub enum Command {
     /// How much waits where.
     Status {},
     /// Make dead messages pending again.
-    Redrive(Redrive),
+    Redrive(Deed),
+    /// Delete dead messages for good.
+    Discard(Deed),
     /// Leave a destination, or all, out of all claims.
     Pause(Pause),
-    /// Let claims take it again.
-    Resume(Pause),
+    /// Let claims take it again, or a message group that a dead message holds.
+    Resume(Resume),
 }
 
 /// Whatever somebody sends in place of a command, read: a command, or why it is none.
@@ -40,6 +42,10 @@ pub enum Reply {
     Status(Status),
     /// Of [`Command::Redrive`].
     Redriven(Redriven),
+    /// Of [`Command::Discard`].
+    Discarded(Discarded),
+    /// Of either, as a dry run.
+    Preview(Preview),
     /// Of [`Command::Pause`].
     Paused(Paused),
     /// Of [`Command::Resume`].
@@ -47,12 +53,14 @@ pub enum Reply {
 }
 
 /// For whoever got one wrong.
-const EXAMPLES: [&str; 5] = [
+const EXAMPLES: [&str; 7] = [
     r#"{"command": "status"}"#,
     r#"{"command": "redrive", "ids": [7], "reason": "queue repaired"}"#,
     r#"{"command": "redrive", "destination": "orders", "all": true, "reason": "queue repaired"}"#,
+    r#"{"command": "discard", "destination": "orders", "code": "too_large", "dry_run": true}"#,
     r#"{"command": "pause", "destination": "orders", "reason": "consumer is being repaired"}"#,
     r#"{"command": "resume", "destination": "orders", "reason": "consumer is back"}"#,
+    r#"{"command": "resume", "destination": "orders", "message_group": "customer-7", "reason": "order 42 is void"}"#,
 ];
 
 impl Command {
@@ -84,9 +92,22 @@ fn not_a_command(problem: &dyn fmt::Display) -> Error {
 pub async fn execute(store: &Store, command: &Command, actor: &str) -> Result<Reply, Error> {
     Ok(match command {
         Command::Status {} => Reply::Status(status(store).await?),
-        Command::Redrive(redrive) => Reply::Redriven(redrive.execute(store, actor).await?),
-        Command::Pause(pause) => Reply::Paused(pause.pause(store, actor).await?),
-        Command::Resume(pause) => Reply::Resumed(pause.resume(store, actor).await?),
+        Command::Redrive(deed) => {
+            deed.check(Action::Redrive)?;
+            if deed.dry_run {
+                return Ok(Reply::Preview(deed.preview(store).await?));
+            }
+            Reply::Redriven(deed.redrive(store, actor).await?)
+        }
+        Command::Discard(deed) => {
+            deed.check(Action::Discard)?;
+            if deed.dry_run {
+                return Ok(Reply::Preview(deed.preview(store).await?));
+            }
+            Reply::Discarded(deed.discard(store, actor).await?)
+        }
+        Command::Pause(pause) => Reply::Paused(pause.execute(store, actor).await?),
+        Command::Resume(resume) => Reply::Resumed(resume.execute(store, actor).await?),
     })
 }
 
@@ -111,6 +132,8 @@ mod tests {
             (json!({"command": "status", "destination": "orders"}), "`destination`"),
             (json!({"command": "redrive", "id": 7, "reason": "r"}), "`id`"),
             (json!({"command": "redrive", "ids": "7", "reason": "r"}), "\"7\""),
+            (json!({"command": "redrive", "dead_before": "2", "reason": "r"}), "the age \"2\""),
+            (json!({"command": "resume", "group": "customer-7", "reason": "r"}), "`group`"),
             (json!({}), "`command`"),
             (json!(null), "null"),
         ] {
@@ -141,9 +164,18 @@ mod tests {
 
     #[test]
     fn a_command_survives_the_way_to_json_and_back() {
-        let redrive =
-            Redrive { ids: vec![7, 8], reason: "queue repaired".into(), ..Redrive::default() };
-        for command in [Command::Status {}, Command::Redrive(redrive)] {
+        let deed = Deed {
+            ids: vec![7, 8],
+            dead_before: Some("2h".parse().unwrap()),
+            rate: Some(50),
+            reason: "queue repaired".into(),
+            ..Deed::default()
+        };
+        for command in [
+            Command::Status {},
+            Command::Redrive(deed.clone()),
+            Command::Discard(Deed { rate: None, ..deed }),
+        ] {
             let json = serde_json::to_value(&command).unwrap();
             assert_eq!(Command::from_json(json).unwrap(), command);
         }

@@ -1,6 +1,9 @@
 //! What an operator's command can fail at.
 
+use outbox_store::Interrupted;
 use thiserror::Error;
+
+use crate::deed::Action;
 
 /// Why a command was not carried out.
 #[derive(Debug, Error)]
@@ -11,6 +14,14 @@ pub enum Error {
     /// The database was not reached, or refused.
     #[error(transparent)]
     Store(#[from] outbox_store::Error),
+    /// The database failed when a part was done, which stays so. The same command goes on with the rest.
+    #[error("{interrupted}; {}", so_far(*action, interrupted))]
+    Interrupted {
+        /// What was being done.
+        action: Action,
+        /// How far it came, and what it failed at.
+        interrupted: Interrupted,
+    },
 }
 
 impl Error {
@@ -19,6 +30,16 @@ impl Error {
         match self {
             Self::Usage(_) => "usage",
             Self::Store(error) => error.code(),
+            Self::Interrupted { interrupted, .. } => interrupted.source.code(),
         }
     }
+}
+
+/// What an interrupted deed had done, and how to go on.
+pub fn so_far(action: Action, interrupted: &Interrupted) -> String {
+    let Interrupted { operation, n_messages, .. } = interrupted;
+    let past = action.past();
+    format!(
+        "messages {past} before that: {n_messages}, as operation {operation} of outbox.audit; the same command takes the rest"
+    )
 }

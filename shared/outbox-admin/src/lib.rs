@@ -10,18 +10,20 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a failed unwrap fails the test"))]
 
+mod age;
 mod command;
+mod deed;
 mod error;
 mod pause;
 #[cfg(feature = "purge")]
 mod purge;
-mod redrive;
 mod status;
 
+pub use age::Age;
 pub use command::{Command, Reply, Request, execute};
-pub use error::Error;
-pub use pause::{Pause, Paused, Resumed};
+pub use deed::{Action, Deed, Discarded, Preview, Redriven};
+pub use error::{Error, so_far};
+pub use pause::{Pause, Paused, Resume, Resumed};
 #[cfg(feature = "purge")]
 pub use purge::{Purge, PurgeError, PurgeFailure, PurgeReport, TimeLimits};
-pub use redrive::{Redrive, Redriven};
 pub use status::{OLDEST_DUE_LIMIT_SECONDS, Status, status};

@@ -5,13 +5,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 
-/// Which destination to pause or to resume, and why.
+/// Which destination to pause, and why.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pause {
+    /// This one only; all if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub destination: Option<String>,
+    /// Why; it is kept in `outbox.audit`.
+    #[serde(default)]
+    pub reason: String,
+}
+
+/// What to resume, and why: a destination that is paused or whose circuit breaker is open, or a message group that a dead
+/// message holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Resume {
     /// This one only; left out, the pause of all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destination: Option<String>,
+    /// This group of the destination, and not the destination itself. Its dead messages stay dead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_group: Option<String>,
     /// Why; it is kept in `outbox.audit`.
     #[serde(default)]
     pub reason: String,
@@ -27,7 +43,7 @@ pub struct Paused {
 /// What a resume did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Resumed {
-    /// Whether it was paused before.
+    /// Whether it was paused or held before, or its breaker open.
     pub resumed: bool,
 }
 
@@ -37,27 +53,88 @@ impl Pause {
     /// # Errors
     /// [`Error::Usage`] says what is wrong, and how to put it right.
     pub fn check(&self) -> Result<(), Error> {
-        let problem = if self.reason.trim().is_empty() {
-            "a pause or a resume needs a reason, which is kept in the audit, for example \"queue repaired\""
-        } else if self.destination.as_ref().is_some_and(|name| name.trim().is_empty()) {
-            "the destination is empty; leave it out for all, or name one, for example \"orders\""
-        } else {
-            return Ok(());
+        check("pause", self.destination.as_deref(), &self.reason)
+    }
+
+    pub(crate) async fn execute(&self, store: &Store, actor: &str) -> Result<Paused, Error> {
+        self.check()?;
+        let paused = store.pause(name(self.destination.as_deref()), actor, &self.reason).await?;
+        Ok(Paused { paused })
+    }
+}
+
+impl Resume {
+    /// Checks that a reason is given, a destination that can be one, and with a group a destination at all.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] says what is wrong, and how to put it right.
+    pub fn check(&self) -> Result<(), Error> {
+        check("resume", self.destination.as_deref(), &self.reason)?;
+        let problem = match (&self.message_group, name(self.destination.as_deref())) {
+            (Some(group), ALL_DESTINATIONS) => format!(
+                "the message group {group:?} needs its destination, as each destination has groups of its own, for example \"orders\""
+            ),
+            (Some(group), _) if group.is_empty() => {
+                "the message group is empty; leave it out for the destination, or name one, for example \"customer-7\"".to_owned()
+            }
+            _ => return Ok(()),
         };
-        Err(Error::Usage(problem.to_owned()))
+        Err(Error::Usage(problem))
     }
 
-    pub(crate) async fn pause(&self, store: &Store, actor: &str) -> Result<Paused, Error> {
+    pub(crate) async fn execute(&self, store: &Store, actor: &str) -> Result<Resumed, Error> {
         self.check()?;
-        Ok(Paused { paused: store.pause(self.name(), actor, &self.reason).await? })
+        let (destination, reason) = (name(self.destination.as_deref()), self.reason.as_str());
+        let resumed = match &self.message_group {
+            Some(group) => store.resume_group(destination, group, actor, reason).await?,
+            None => store.resume(destination, actor, reason).await?,
+        };
+        Ok(Resumed { resumed })
     }
+}
 
-    pub(crate) async fn resume(&self, store: &Store, actor: &str) -> Result<Resumed, Error> {
-        self.check()?;
-        Ok(Resumed { resumed: store.resume(self.name(), actor, &self.reason).await? })
-    }
+fn check(verb: &str, destination: Option<&str>, reason: &str) -> Result<(), Error> {
+    let problem = if reason.trim().is_empty() {
+        format!(
+            "a {verb} needs a reason, which is kept in the audit, for example \"queue repaired\""
+        )
+    } else if destination.is_some_and(|name| name.trim().is_empty()) {
+        "the destination is empty; leave it out for all, or name one, for example \"orders\""
+            .to_owned()
+    } else {
+        return Ok(());
+    };
+    Err(Error::Usage(problem))
+}
 
-    fn name(&self) -> &str {
-        self.destination.as_deref().unwrap_or(ALL_DESTINATIONS)
+fn name(destination: Option<&str>) -> &str {
+    destination.unwrap_or(ALL_DESTINATIONS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_is_resumed_at_its_destination_and_with_a_reason() {
+        let resume = |destination: Option<&str>, group: &str, reason: &str| {
+            Resume {
+                destination: destination.map(str::to_owned),
+                message_group: Some(group.to_owned()),
+                reason: reason.to_owned(),
+            }
+            .check()
+        };
+        assert!(resume(Some("orders"), "customer-7", "void").is_ok());
+        for (checked, named) in [
+            (resume(None, "customer-7", "void"), "\"customer-7\" needs its destination"),
+            (resume(Some("*"), "customer-7", "void"), "\"customer-7\" needs its destination"),
+            (resume(Some("orders"), "", "void"), "message group is empty"),
+            (resume(Some(" "), "customer-7", "void"), "destination is empty"),
+            (resume(Some("orders"), "customer-7", " "), "reason"),
+        ] {
+            let error = checked.unwrap_err().to_string();
+            assert!(error.contains(named), "{error}");
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! The outbox in Postgres: enqueue, claim, mark, purge, redrive, backlog, inbox and migrations.
+//! The outbox in Postgres: enqueue, claim, mark, purge, redrive, discard, backlog, inbox and migrations.
 //!
 //! What a claim means is decided in SQL, in the files of `src/sql`, one beside each function here. This crate
 //! binds their parameters, reads their rows and bounds their time. It never sends a message.
@@ -26,17 +26,21 @@ mod backlog;
 mod breaker;
 mod claim;
 mod connection;
+mod dead;
+mod discard;
 mod due;
 mod error;
 mod examine;
 mod groups;
 mod mark;
 mod migrate;
+mod operation;
 mod pause;
 mod producer;
 mod purge;
 pub mod queries;
 mod redrive;
+mod resume_group;
 mod schema;
 mod store;
 
@@ -44,14 +48,17 @@ pub use archived::{ArchivedRow, PurgeableMessage};
 pub use backlog::Backlog;
 pub use breaker::FailedRequests;
 pub use claim::{Claim, GroupQuota, Quota, Terms, Wanted};
+pub use dead::{DeadCount, Selection};
+pub use discard::Discard;
 pub use due::DueDestination;
 pub use error::Error;
 pub use examine::Examination;
 pub use groups::{GroupsFrom, Visited};
 pub use mark::{Marks, Tally};
 pub use migrate::{Migration, SCHEMA_VERSION, migrate, migrations, pending_migrations};
+pub use operation::{Done, Interrupted};
 pub use pause::ALL_DESTINATIONS;
 pub use producer::{Producer, enqueue, receive};
-pub use redrive::{Redrive, Selection};
+pub use redrive::Redrive;
 pub use schema::{Schema, SchemaError};
 pub use store::Store;

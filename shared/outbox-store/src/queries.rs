@@ -74,12 +74,24 @@ mod table {
          "attempts", "dispatched_on", "row_version"]);
     pub(crate) const PURGE_ARCHIVED: Query = query!(purge_archived,
         [INT8, INT8_ARRAY, TEXT_ARRAY], ["id"]);
+    pub(crate) const NOW: Query = query!(now,
+        [], ["now_us"]);
+    pub(crate) const DEAD_SUMMARY: Query = query!(dead_summary,
+        [INT8_ARRAY, TEXT, TEXT, TEXT, INT8, INT8], ["destination", "code", "n_messages", "oldest_dead_seconds"]);
+    pub(crate) const NEXT_DEAD: Query = query!(next_dead,
+        [TEXT, TEXT, TEXT, INT8, INT8, TEXT, INT8, INT8], ["destination", "id"]);
+    pub(crate) const DEAD_AMONG: Query = query!(dead_among,
+        [INT8_ARRAY, TEXT, TEXT, TEXT, INT8, INT8], ["destination", "id"]);
     pub(crate) const REDRIVE: Query = query!(redrive,
-        [INT8_ARRAY, TEXT, TEXT, TEXT, TEXT, JSONB], ["n_messages"]);
+        [INT8_ARRAY, INT8, INT4, INT8, BOOL, TEXT, JSONB, TEXT], ["n_messages"]);
+    pub(crate) const DISCARD: Query = query!(discard,
+        [INT8_ARRAY, INT8, TEXT, JSONB, TEXT], ["n_messages"]);
     pub(crate) const PAUSE: Query = query!(pause,
         [TEXT, TEXT, TEXT], ["changed"]);
     pub(crate) const RESUME: Query = query!(resume,
         [TEXT, TEXT, TEXT], ["changed"]);
+    pub(crate) const RESUME_GROUP: Query = query!(resume_group,
+        [TEXT, TEXT, TEXT, TEXT], ["n_messages"]);
     pub(crate) const BACKLOG: Query = query!(backlog,
         [], ["destination", "due", "retrying", "scheduled", "claimed", "dead", "oldest_due_seconds",
          "paused", "breaker_open", "held_groups", "held"]);
@@ -112,9 +124,15 @@ pub const ALL: &[Query] = &[
     PURGE,
     PURGEABLE,
     PURGE_ARCHIVED,
+    NOW,
+    DEAD_SUMMARY,
+    NEXT_DEAD,
+    DEAD_AMONG,
     REDRIVE,
+    DISCARD,
     PAUSE,
     RESUME,
+    RESUME_GROUP,
     BACKLOG,
     EXAMINE,
     SCHEMA_VERSION,

@@ -1,31 +1,26 @@
 //! Redrive: dead messages become pending again, because a person says so.
 
-use serde::Serialize;
+use std::collections::HashMap;
+use std::num::NonZeroU32;
+
 use tokio_postgres::types::Type;
 
 use crate::connection;
+use crate::dead::Selection;
 use crate::error::Error;
+use crate::operation::{Batch, Done, Interrupted, Operation};
 use crate::store::Store;
 
-/// Which dead messages; every part that is given must match.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Selection {
-    /// These ids only.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ids: Option<Vec<i64>>,
-    /// This destination only.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub destination: Option<String>,
-    /// Those whose last error has this code only.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub code: Option<String>,
-}
-
 /// A redrive as an operator asks for it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Redrive {
     /// Which dead messages.
     pub selection: Selection,
+    /// How many messages of each destination fall due a second; all at once if `None`.
+    pub rate: Option<NonZeroU32>,
+    /// Whether each message gets a fresh message id. To every consumer it is then a message never seen before, copies that
+    /// went out earlier notwithstanding; the audit keeps the old and the new id.
+    pub with_new_message_ids: bool,
     /// Who asks.
     pub actor: String,
     /// Why; kept in `outbox.audit`.
@@ -33,26 +28,64 @@ pub struct Redrive {
 }
 
 impl Store {
-    /// Makes dead messages pending again, with their attempts started anew, and returns how many. Identity, payload
-    /// and group stay, so a consumer that has taken a copy before discards this one.
+    /// Makes dead messages pending again, with their attempts started anew. Identity, payload and group stay, so a consumer
+    /// that has taken a copy before discards this one; but see [`Redrive::with_new_message_ids`].
     ///
-    /// A FIFO queue discards a copy of its own accord within five minutes of the first.
+    /// A message that held its group is the group's head again. One whose group went on without it goes out after those
+    /// that are dispatched by now; those of its group that are not wait for it, also for its time at a rate.
+    /// A FIFO target discards a copy of its own accord within five minutes of the first.
+    ///
+    /// Messages that somebody redrives or discards at the same time are each taken by one of them.
     ///
     /// # Errors
-    /// See [`Error`]; nothing is redriven, but after [`Error::Timeout`] or a lost connection it may have been:
-    /// `outbox.audit` tells.
-    pub async fn redrive(&self, redrive: &Redrive) -> Result<u64, Error> {
-        let Redrive { selection, actor, reason } = redrive;
-        let as_asked = serde_json::to_value(selection).expect("a selection is plain data");
+    /// [`Interrupted`]: messages redriven by then stay so, with their rows in `outbox.audit`. The same redrive goes on with
+    /// the rest, though its rate starts anew.
+    ///
+    /// # Cancellation
+    /// A dropped future leaves the batch in hand redriven or not, and the rest dead.
+    pub async fn redrive(&self, redrive: &Redrive) -> Result<Done, Interrupted> {
+        let mut operation = Operation::new(&redrive.selection);
+        let ended = self.redrive_all(redrive, &mut operation).await;
+        operation.outcome(ended)
+    }
+
+    async fn redrive_all(
+        &self,
+        redrive: &Redrive,
+        operation: &mut Operation<'_>,
+    ) -> Result<(), Error> {
+        operation.begin(self).await?;
+        // By destination, because a rate spares the consumer of each.
+        let mut n_before: HashMap<String, i64> = HashMap::new();
+        while let Some(batch) = operation.next(self).await? {
+            let n_before = n_before.entry(batch.destination.clone()).or_default();
+            let n_messages = self.redrive_batch(redrive, operation, &batch, *n_before).await?;
+            *n_before += n_messages;
+            operation.n_messages += n_messages.unsigned_abs();
+        }
+        operation.end(self).await
+    }
+
+    async fn redrive_batch(
+        &self,
+        redrive: &Redrive,
+        operation: &Operation<'_>,
+        batch: &Batch,
+        n_before: i64,
+    ) -> Result<i64, Error> {
+        let rate = redrive.rate.map(|rate| i32::try_from(rate.get()).unwrap_or(i32::MAX));
+        let as_asked = operation.as_asked();
         let params = [
-            (&selection.ids as _, Type::INT8_ARRAY),
-            (&selection.destination as _, Type::TEXT),
-            (&selection.code as _, Type::TEXT),
-            (actor as _, Type::TEXT),
-            (reason as _, Type::TEXT),
+            (&batch.ids as _, Type::INT8_ARRAY),
+            (&operation.began_us as _, Type::INT8),
+            (&rate as _, Type::INT4),
+            (&n_before as _, Type::INT8),
+            (&redrive.with_new_message_ids as _, Type::BOOL),
+            (&redrive.actor as _, Type::TEXT),
             (&as_asked as _, Type::JSONB),
+            (&redrive.reason as _, Type::TEXT),
         ];
-        let rows = connection::query(&self.pool, &self.sql.redrive, &params).await?;
-        Ok(rows[0].get::<_, i64>("n_messages").unsigned_abs())
+        let [rows] = connection::guarded(&self.pool, [(&self.sql.redrive, &params)]).await?;
+        Ok(rows[0].get("n_messages"))
     }
 }

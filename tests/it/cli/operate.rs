@@ -1,4 +1,4 @@
-//! `outbox status`, `redrive` and `purge`
+//! `outbox status`, `redrive`, `discard`, `pause`, `resume` and `purge`
 
 use outbox_tests::Database;
 use serde_json::{Value, json};
@@ -106,11 +106,107 @@ async fn a_redrive_by_id_or_filter_takes_what_matches_and_is_written_down() {
     assert_eq!(redrive(&["--code", "too_large", "--yes"]).await, (0, Some(1)));
     assert_eq!(db.status(event).await, "dead");
     assert_eq!(redrive(&["--all", "--yes"]).await, (1, Some(0)));
+    assert_eq!(redrive(&["--destination", "nowhere", "--yes"]).await, (0, Some(1)));
     assert_eq!(db.status(event).await, "pending");
 
-    let written =
-        "SELECT count(*) FROM outbox.audit WHERE actor LIKE '%@%' AND reason = 'repaired'";
-    assert_eq!(db.value::<i64>(written).await, 5);
+    let written = "SELECT count(*) FROM outbox.audit
+                   WHERE actor LIKE '%@%' AND reason = 'repaired' AND action = 'redrive'";
+    assert_eq!(db.value::<i64>(written).await, 3, "one for each that did anything");
+}
+
+#[tokio::test]
+async fn a_dry_run_shows_what_is_meant_and_changes_and_writes_nothing() {
+    let db = Database::fresh().await;
+    for code in ["no_route", "too_large", "no_route"] {
+        dead(&db, "orders", code).await;
+    }
+    dead(&db, "events", "no_route").await;
+    for verb in ["redrive", "discard"] {
+        let (preview, code) =
+            answer(&db, &[verb, "--code", "no_route", "--dead-after", "1h", "--dry-run"]).await;
+        assert_eq!((&preview["matched"], code), (&json!(3), Some(0)));
+        let counts = preview["dead_letters"].as_array().unwrap().iter();
+        let counts: Vec<_> =
+            counts.map(|of| (of["destination"].clone(), of["messages"].clone())).collect();
+        assert_eq!(counts, [(json!("events"), json!(1)), (json!("orders"), json!(2))]);
+
+        let ended = outbox(&db.url(), &[verb, "--all", "--dry-run"]).await;
+        assert_eq!(ended.code, Some(0), "{}", ended.output);
+        assert!(ended.stdout.contains("orders: too_large"), "{}", ended.output);
+        assert!(ended.stdout.ends_with("would take 4 messages\n"), "{}", ended.output);
+        let ended = outbox(&db.url(), &[verb, "--dead-before", "1h", "--dry-run"]).await;
+        assert_eq!(ended.code, Some(1), "{}", ended.output);
+        assert!(ended.stdout.contains("nothing dead matches"), "{}", ended.output);
+    }
+    assert_eq!(db.count("dead").await, 4);
+    assert_eq!(db.value::<i64>("SELECT count(*) FROM outbox.audit").await, 0);
+}
+
+#[tokio::test]
+async fn a_redrive_at_a_rate_spreads_messages_and_can_give_them_fresh_ids() {
+    let db = Database::fresh().await;
+    for _ in 0..3 {
+        dead(&db, "orders", "no_route").await;
+    }
+    let ids = "SELECT string_agg(message_id::text, ' ' ORDER BY id) FROM outbox.message";
+    let before: String = db.value(ids).await;
+    let args = ["redrive", "--all", "--yes", "--reason", "repaired", "--rate", "2"];
+    let (_, code) = answer(&db, &[&args[..], &["--new-dedup-id"]].concat()).await;
+    assert_eq!(code, Some(0));
+    assert_ne!(db.value::<String>(ids).await, before);
+    let last = "SELECT (max(available_at) - min(available_at))::text FROM outbox.message";
+    assert_eq!(db.value::<String>(last).await, "00:00:01");
+}
+
+#[tokio::test]
+async fn a_discard_deletes_what_is_dead_and_wants_a_yes_even_for_ids() {
+    let db = Database::fresh().await;
+    let ids = [dead(&db, "orders", "no_route").await, dead(&db, "orders", "too_large").await];
+    let pending = db.pending(1).await[0];
+    let id = ids[0].to_string();
+    let ended = outbox(&db.url(), &["discard", &id, "--reason", "void"]).await;
+    assert_eq!(ended.code, Some(2));
+    assert!(sentence(&ended).contains("--yes"), "{}", ended.output);
+    assert_eq!(db.count("dead").await, 2);
+
+    let (gone, code) = answer(&db, &["discard", &id, &id, "--reason", "void", "--yes"]).await;
+    assert_eq!((&gone["discarded"], code), (&json!(1), Some(0)));
+    let others = [&id, &pending.to_string()];
+    let ended =
+        outbox(&db.url(), &["discard", others[0], others[1], "--reason", "void", "--yes"]).await;
+    assert_eq!(ended.code, Some(1));
+    assert_eq!(ended.stdout, "discarded 0 messages; ids without a dead message that matches: 2\n");
+    let (gone, code) = answer(&db, &["discard", "--all", "--reason", "void", "--yes"]).await;
+    assert_eq!((&gone["discarded"], code), (&json!(1), Some(0)));
+    let left = "SELECT array_agg(id) FROM outbox.message";
+    assert_eq!(db.value::<Vec<i64>>(left).await, [pending]);
+}
+
+/// The rows of one message are held by somebody else's transaction.
+#[tokio::test]
+async fn what_is_skipped_is_told_and_ends_with_1() {
+    let db = Database::fresh().await;
+    let ids = [dead(&db, "orders", "x").await, dead(&db, "orders", "x").await];
+    let mut other = db.connect().await;
+    let lock = other.transaction().await.unwrap();
+    lock.query("SELECT FROM outbox.message WHERE id = $1 FOR UPDATE", &[&ids[0]]).await.unwrap();
+    let ended = outbox(&db.url(), &["redrive", "--all", "--reason", "repaired", "--yes"]).await;
+    assert_eq!(ended.code, Some(1));
+    let said = "redrove 1 message; skipped 1 message that somebody else holds: try again\n";
+    assert_eq!(ended.stdout, said);
+}
+
+#[tokio::test]
+async fn a_redrive_that_breaks_off_says_how_far_it_came_and_how_to_go_on() {
+    let db = Database::fresh().await;
+    let ids = db.pending(5_010).await;
+    db.run("UPDATE outbox.message SET dead_at = now(), dead_reason = 'refused'").await;
+    db.refuse(&format!("NEW.id = {}", ids[5_005]), "XX001").await;
+    let ended = outbox(&db.url(), &["redrive", "--all", "--reason", "repaired", "--yes"]).await;
+    assert_eq!(ended.code, Some(1), "{}", ended.output);
+    let said = sentence(&ended);
+    assert!(said.contains("messages redriven before that: 5000, as operation"), "{said}");
+    assert!(said.contains("XX001") && said.ends_with("the same command takes the rest"), "{said}");
 }
 
 #[tokio::test]
@@ -124,12 +220,17 @@ async fn a_redrive_that_selects_nothing_has_no_reason_or_cannot_ask_is_wrong_usa
         (&["0", "--reason", "repaired"], "from 1"),
         (&["--all", "--reason", "repaired"], "--yes"),
         (&["--destination", "orders", "--reason", "repaired"], "--yes"),
+        (&["--all", "--yes", "--rate", "0", "--reason", "repaired"], "the rate 0 is not allowed"),
+        (&["--all", "--yes", "--rate", "-5", "--reason", "repaired"], "1 to 10000 messages"),
+        (&["--dead-before", "2h", "--dead-after", "1h", "--dry-run"], "than 2h and within 1h"),
     ] {
         let ended = outbox(&db.url(), &[&["redrive"], args].concat()).await;
         assert_eq!(ended.code, Some(2), "{}", ended.output);
         assert!(sentence(&ended).contains(named), "{}", ended.output);
     }
-    assert_eq!(outbox(&db.url(), &["redrive", "7"]).await.code, Some(2));
+    for args in [&["7"][..], &["--dead-before", "eternity", "--dry-run"]] {
+        assert_eq!(outbox(&db.url(), &[&["redrive"], args].concat()).await.code, Some(2));
+    }
     assert_eq!(db.status(id).await, "dead");
 }
 
@@ -179,4 +280,52 @@ async fn a_pause_takes_effect_at_the_next_claim_and_is_written_down() {
         db.value::<String>(audit).await,
         "pause orders repair, resume orders done, pause * repair, resume * done"
     );
+}
+
+/// A group that a dead message holds, and a destination whose requests fail.
+#[tokio::test]
+async fn status_shows_what_is_held_or_cut_off_and_resume_lets_it_go_on() {
+    let db = Database::fresh().await;
+    db.insert(3, "'orders'", "'customer-7'").await;
+    db.pending(1).await;
+    db.run(
+        "UPDATE outbox.message SET dead_at = now(), dead_reason = 'refused', holds_group = true WHERE id = 1;
+         INSERT INTO outbox.destination (name, failed_requests, breaker_opened_at, probe_at)
+         VALUES ('orders', 3, now(), now())",
+    )
+    .await;
+    let (status, code) = answer(&db, &["status"]).await;
+    let of = |status: &Value| {
+        ["healthy", "held_groups", "held", "dead"].map(|name| status[name].clone())
+    };
+    assert_eq!((of(&status), code), ([json!(false), json!(1), json!(2), json!(1)], Some(1)));
+    assert_eq!(status["destinations"][0]["breaker_open"], true);
+    assert_eq!(status["dead_letters"][0]["messages"], 1);
+    let ended = outbox(&db.url(), &["status"]).await;
+    for said in [
+        "orders (breaker)",
+        "orders: no code",
+        "held by a dead message: 1 group with 2 messages behind, for orders",
+        "breaker open for orders",
+    ] {
+        assert!(ended.stdout.contains(said), "{}", ended.output);
+    }
+    let widest = ended.stdout.lines().map(|line| line.chars().count()).max();
+    assert!(widest <= Some(80), "{}", ended.output);
+
+    let resume = async |args: &[&str]| {
+        let (answer, code) =
+            answer(&db, &[&["resume"], args, &["--reason", "order 42 is void"]].concat()).await;
+        (answer["resumed"].as_bool(), code)
+    };
+    let held = ["orders", "--group", "customer-7"];
+    assert_eq!(resume(&held).await, (Some(true), Some(0)));
+    assert_eq!(resume(&held).await, (Some(false), Some(1)));
+    assert_eq!(resume(&["orders"]).await, (Some(true), Some(0)));
+    let (status, _) = answer(&db, &["status"]).await;
+    assert_eq!(of(&status), [json!(false), json!(0), json!(0), json!(1)], "still dead");
+    assert_eq!(status["destinations"][0]["breaker_open"], false);
+    let ended = outbox(&db.url(), &["resume", "--group", "g", "--reason", "void"]).await;
+    assert_eq!(ended.code, Some(2));
+    assert!(sentence(&ended).contains("needs its destination"), "{}", ended.output);
 }

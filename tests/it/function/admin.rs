@@ -33,16 +33,58 @@ async fn the_admin_function_tells_the_status_and_redrives_what_it_is_told_to() {
     assert_eq!((dead_of("orders"), dead_of("events")), (Some(json!(2)), Some(json!(2))));
 
     let by_id = json!({ "command": "redrive", "ids": [orders[1]], "reason": "queue repaired" });
-    assert_eq!(admin.invoke(&by_id, MINUTE).await.unwrap(), json!({ "redriven": 1 }));
+    let redriven = admin.invoke(&by_id, MINUTE).await.unwrap();
+    assert_eq!((&redriven["redriven"], &redriven["skipped"]), (&json!(1), &json!(0)));
     assert_eq!(db.status(orders[1]).await, "pending");
     let by_destination =
         json!({ "command": "redrive", "destination": "events", "all": true, "reason": "back" });
-    assert_eq!(admin.invoke(&by_destination, MINUTE).await.unwrap(), json!({ "redriven": 2 }));
+    assert_eq!(admin.invoke(&by_destination, MINUTE).await.unwrap()["redriven"], 2);
     assert_eq!(db.status(orders[2]).await, "dead");
 
     let written = "SELECT string_agg(format('%s %s', n_messages, reason), ', ' ORDER BY id)
                    FROM outbox.audit WHERE actor LIKE 'admin function, request %'";
     assert_eq!(db.value::<String>(written).await, "1 queue repaired, 2 back");
+}
+
+#[tokio::test]
+async fn the_admin_function_looks_discards_and_lets_a_held_group_go_on() {
+    let db = Database::fresh().await;
+    let admin = admin(&db).await;
+    db.insert(2, "'orders'", "'customer-7'").await;
+    db.pending(2).await;
+    db.run(
+        "UPDATE outbox.message SET dead_at = now(), dead_reason = 'refused', last_error_code = 'too_large',
+                holds_group = message_group IS NOT NULL
+         WHERE id <> 2",
+    )
+    .await;
+    let mut discard = json!({ "command": "discard", "destination": "orders", "code": "too_large", "dry_run": true });
+    let preview = admin.invoke(&discard, MINUTE).await.unwrap();
+    assert_eq!((&preview["matched"], db.count("dead").await), (&json!(3), 3));
+
+    let resume = json!({
+        "command": "resume", "destination": "orders", "message_group": "customer-7", "reason": "order 42 is void"
+    });
+    assert_eq!(admin.invoke(&resume, MINUTE).await.unwrap(), json!({ "resumed": true }));
+    assert_eq!(admin.invoke(&resume, MINUTE).await.unwrap(), json!({ "resumed": false }));
+
+    discard["dry_run"] = json!(false);
+    let error = admin.invoke(&discard, MINUTE).await.unwrap_err();
+    assert!(error["errorMessage"].as_str().unwrap().contains("needs a reason"), "{error}");
+    discard["reason"] = json!("void");
+    assert_eq!(admin.invoke(&discard, MINUTE).await.unwrap()["discarded"], 3);
+    assert_eq!(db.status(2).await, "pending");
+
+    for (wrong, named) in [
+        (json!({ "rate": 0 }), "1 to 10000"),
+        (json!({ "rate": -1 }), "the rate -1"),
+        (json!({ "dead_before": "2 fortnights" }), "1s to 3650days, for example 30m"),
+    ] {
+        let mut redrive = json!({ "command": "redrive", "all": true, "reason": "back" });
+        redrive.as_object_mut().unwrap().extend(wrong.as_object().unwrap().clone());
+        let error = admin.invoke(&redrive, MINUTE).await.unwrap_err();
+        assert!(error["errorMessage"].as_str().unwrap().contains(named), "{error}");
+    }
 }
 
 #[tokio::test]

@@ -1,20 +1,42 @@
 -- outbox.redrive
--- Make dead messages pending again, and write down who asked for it and why.
---   $1 bigint[] ids, or NULL for any
---   $2 text     destination, or NULL for any
---   $3 text     last error code, or NULL for any
---   $4 text     actor
---   $5 text     reason
---   $6 jsonb    the selection as asked, for the audit
--- Returns n_messages. Identity, payload, group and id stay; attempts start anew. The messages take turns with fresh
--- ones, as retries do, so that a large redrive does not hold live traffic back.
--- Uses message_dead_idx, or message_pkey for ids.
-WITH redriven AS (
+-- Make dead messages of one destination pending again, and write down who asked for it and why.
+--   $1 bigint[] ids
+--   $2 bigint   when the operation began, in microseconds since 1970: what died later is another matter
+--   $3 integer  messages a second, or NULL for all at once
+--   $4 bigint   how many messages of the destination the operation has redriven before
+--   $5 boolean  whether each gets a fresh message id
+--   $6 text     actor
+--   $7 jsonb    the selection as asked, for the audit
+--   $8 text     reason
+-- Returns n_messages. Payload, group and id stay, and the message id unless a fresh one is asked for; attempts start anew.
+-- At a rate the messages fall due in order of id, so that a group keeps its order. Those without a group take turns with
+-- fresh ones, as retries do, so that a large redrive does not hold live traffic back.
+-- Uses message_pkey. Waits for no lock: a row that somebody else holds stays dead.
+WITH locked AS MATERIALIZED (
+    SELECT m.id, m.message_id
+    FROM outbox.message AS m
+    WHERE m.id = ANY ($1::bigint[])
+      AND m.dead_at <= timestamptz 'epoch' + $2::bigint * interval '1 microsecond'
+    FOR UPDATE OF m SKIP LOCKED
+),
+numbered AS MATERIALIZED (
+    SELECT id,
+           message_id AS old_message_id,
+           CASE WHEN $5::boolean THEN gen_random_uuid() ELSE message_id END AS new_message_id,
+           $4::bigint + row_number() OVER (ORDER BY id) - 1 AS n_before
+    FROM locked
+),
+redriven AS (
     UPDATE outbox.message AS m
     SET dead_at = NULL,
         dead_reason = NULL,
         holds_group = false,
-        available_at = now(),
+        message_id = numbered.new_message_id,
+        available_at = CASE
+            WHEN $3::integer IS NULL THEN now()
+            ELSE timestamptz 'epoch' + $2 * interval '1 microsecond'
+                 + numbered.n_before::double precision / $3 * interval '1 second'
+        END,
         attempts = 0,
         lost_claims = 0,
         locked_until = NULL,
@@ -23,18 +45,20 @@ WITH redriven AS (
         first_failed_at = NULL,
         last_error_code = NULL,
         last_error = NULL
-    WHERE m.dead_at IS NOT NULL
-      AND ($1::bigint[] IS NULL OR m.id = ANY ($1))
-      AND ($2::text IS NULL OR m.destination = $2)
-      AND ($3::text IS NULL OR m.last_error_code = $3)
-    RETURNING m.id
+    FROM numbered
+    WHERE m.id = numbered.id
+    RETURNING m.id, numbered.old_message_id, m.message_id
 ),
 counted AS (
-    SELECT count(*) AS n_messages FROM redriven
+    SELECT count(*) AS n_messages,
+           CASE WHEN $5 THEN jsonb_object_agg(id, jsonb_build_object('old', old_message_id, 'new', message_id)) END
+               AS message_ids
+    FROM redriven
 ),
 audited AS (
-    INSERT INTO outbox.audit (actor, action, selection, n_messages, reason)
-    SELECT $4, 'redrive', $6, n_messages, $5
+    INSERT INTO outbox.audit (actor, action, selection, n_messages, reason, details)
+    SELECT $6::text, 'redrive', $7::jsonb, n_messages, $8::text, coalesce(message_ids, '{}')
     FROM counted
+    WHERE n_messages > 0
 )
 SELECT n_messages FROM counted

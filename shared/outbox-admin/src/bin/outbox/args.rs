@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum, value_parser};
+use outbox_admin::Age;
 
 /// The transactional outbox: what waits, what is dead, and what to do about it
 #[derive(Debug, Parser)]
@@ -63,7 +64,8 @@ pub(crate) enum Verb {
     Purge,
     /// Show how much waits where
     ///
-    /// Exits 1 if a message is dead, or if one has been due for more than five minutes.
+    /// Exits 1 if a message is dead, if one has been due for more than five minutes, or if a
+    /// destination's requests fail, so that its circuit breaker is open.
     #[command(verbatim_doc_comment)]
     Status,
     /// Check the database, and every destination against the real queue or topic
@@ -77,12 +79,23 @@ pub(crate) enum Verb {
     Doctor,
     /// Make dead messages pending again
     ///
-    /// Give ids, a destination, a code, or --all; what is given must all match. Anything
-    /// but ids asks for confirmation, or wants --yes where there is no terminal to ask at.
+    /// Give ids, a destination, a code, a group, an age, or --all; what is given must all
+    /// match. Anything but ids asks for confirmation, or wants --yes where there is no
+    /// terminal to ask at. Each 5,000 messages are a transaction with a row in outbox.audit;
+    /// if it ends early, the same command takes the rest.
     ///
-    /// Exits 1 if nothing was redriven, or fewer messages than there were ids.
+    /// Exits 1 if nothing was redriven, fewer messages than there were ids, or if some were
+    /// skipped because somebody else held their rows.
     #[command(verbatim_doc_comment)]
     Redrive(Redrive),
+    /// Delete dead messages for good
+    ///
+    /// Takes the same options as redrive, and always asks for confirmation, or wants --yes.
+    /// Their message ids are kept in outbox.audit. A group that one of them held goes on.
+    ///
+    /// Exits 1 as redrive does.
+    #[command(verbatim_doc_comment)]
+    Discard(Discard),
     /// Stop publishing to a destination, or to all, from the next claim on
     ///
     /// Producers go on writing. Exits 1 if it was paused already.
@@ -90,10 +103,15 @@ pub(crate) enum Verb {
     Pause(Pause),
     /// Go on publishing
     ///
-    /// A pause of all and those of single destinations are kept apart. Exits 1 if there was
-    /// no such pause.
+    /// A destination that is paused, or whose circuit breaker is open because its requests
+    /// failed. A pause of all and those of single destinations are kept apart.
+    ///
+    /// With --group, a message group that waits behind a dead message (on_dead: hold): it
+    /// goes on without that message, which stays dead.
+    ///
+    /// Exits 1 if there was nothing to resume.
     #[command(verbatim_doc_comment)]
-    Resume(Pause),
+    Resume(Resume),
 }
 
 #[derive(Debug, clap::Args)]
@@ -137,7 +155,50 @@ pub(crate) struct Pause {
 }
 
 #[derive(Debug, clap::Args)]
+pub(crate) struct Resume {
+    /// Logical name of the destination; the pause of all if left out
+    #[arg(value_name = "DESTINATION")]
+    pub(crate) destination: Option<String>,
+    /// A message group of it, which a dead message holds
+    #[arg(long, value_name = "GROUP")]
+    pub(crate) group: Option<String>,
+    /// Why; it is kept in outbox.audit
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: String,
+}
+
+#[derive(Debug, clap::Args)]
 pub(crate) struct Redrive {
+    #[command(flatten)]
+    pub(crate) selected: Selected,
+    /// Messages a second that fall due, of each destination, from 1 to 10000; all at once
+    /// if left out
+    ///
+    /// A message group keeps its order, so that its later messages wait for those redriven.
+    #[arg(long, value_name = "N", allow_negative_numbers = true, verbatim_doc_comment)]
+    pub(crate) rate: Option<i64>,
+    /// Give each a fresh message_id
+    ///
+    /// A FIFO target discards a message whose id it has accepted within five minutes. With a
+    /// fresh one it takes it, and so does every consumer, even one that had it before. The
+    /// old and the new ids are kept in outbox.audit.
+    #[arg(long, verbatim_doc_comment)]
+    pub(crate) new_dedup_id: bool,
+    #[command(flatten)]
+    pub(crate) terms: Terms,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Discard {
+    #[command(flatten)]
+    pub(crate) selected: Selected,
+    #[command(flatten)]
+    pub(crate) terms: Terms,
+}
+
+/// Which dead messages.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Selected {
     /// Ids of dead messages, as outbox.dead_letter shows them
     #[arg(value_name = "ID")]
     pub(crate) ids: Vec<i64>,
@@ -147,12 +208,29 @@ pub(crate) struct Redrive {
     /// Those whose last error has this code
     #[arg(long)]
     pub(crate) code: Option<String>,
+    /// Those of this message group
+    #[arg(long)]
+    pub(crate) group: Option<String>,
+    /// Those that died longer ago than this, such as 30m, 2h or "1day 12h"
+    #[arg(long, value_name = "AGE")]
+    pub(crate) dead_before: Option<Age>,
+    /// Those that died no longer ago than this
+    #[arg(long, value_name = "AGE")]
+    pub(crate) dead_after: Option<Age>,
     /// All of them, or all that the other options leave
     #[arg(long)]
     pub(crate) all: bool,
+}
+
+/// On what terms something is done to them.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Terms {
+    /// Only show how many there are, by destination and code; needs no reason
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     /// Why, for outbox.audit
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) reason: String,
+    #[arg(long, value_name = "TEXT", required_unless_present = "dry_run")]
+    pub(crate) reason: Option<String>,
     /// Do not ask
     #[arg(long)]
     pub(crate) yes: bool,
@@ -187,9 +265,20 @@ mod tests {
     }
 
     #[test]
-    fn a_redrive_demands_a_reason() {
-        let error = Args::try_parse_from(["outbox", "redrive", "7"]).unwrap_err();
+    fn a_redrive_or_a_discard_demands_a_reason_unless_it_only_looks() {
+        for verb in ["redrive", "discard"] {
+            let error = Args::try_parse_from(["outbox", verb, "7"]).unwrap_err();
+            assert_eq!(error.exit_code(), 2);
+            assert!(error.to_string().contains("--reason"), "{error}");
+            assert!(Args::try_parse_from(["outbox", verb, "7", "--dry-run"]).is_ok());
+        }
+    }
+
+    #[test]
+    fn an_age_that_is_none_is_refused_with_an_example() {
+        let args = ["outbox", "redrive", "--dead-before", "2", "--dry-run"];
+        let error = Args::try_parse_from(args).unwrap_err();
         assert_eq!(error.exit_code(), 2);
-        assert!(error.to_string().contains("--reason"), "{error}");
+        assert!(error.to_string().contains("1s to 3650days, for example 30m"), "{error}");
     }
 }

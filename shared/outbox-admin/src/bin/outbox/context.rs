@@ -50,6 +50,10 @@ impl Context {
         match error.into() {
             outbox_admin::Error::Usage(problem) => Failure::usage(problem),
             outbox_admin::Error::Store(error) => self.store_failure(&error),
+            outbox_admin::Error::Interrupted { action, interrupted } => {
+                let so_far = outbox_admin::so_far(action, &interrupted);
+                self.store_failure(&interrupted.source).and(&so_far)
+            }
         }
     }
 

@@ -8,6 +8,8 @@
 
 mod args;
 mod context;
+mod deed;
+mod discard;
 mod doctor;
 mod drain;
 mod enqueue;
@@ -50,6 +52,7 @@ async fn carry_out(verb: Verb, output: Output) -> Result<Exit, Failure> {
         Verb::Doctor => doctor::run(output).await,
         Verb::Status => status::run(output).await,
         Verb::Redrive(args) => redrive::run(args, output).await,
+        Verb::Discard(args) => discard::run(args, output).await,
         Verb::Pause(args) => pause::pause(args, output).await,
         Verb::Resume(args) => pause::resume(args, output).await,
     }

@@ -1,6 +1,6 @@
 //! `outbox pause` and `outbox resume`
 
-use outbox_admin::{Command, Pause, Paused, Reply, Resumed, execute};
+use outbox_admin::{Command, Pause, Paused, Reply, Resume, Resumed, execute};
 use outbox_lambda::Program;
 
 use crate::args;
@@ -9,35 +9,39 @@ use crate::exit::{Exit, Failure};
 use crate::output::Output;
 
 pub(crate) async fn pause(args: args::Pause, output: Output) -> Result<Exit, Failure> {
-    carry_out(args, Command::Pause, output).await
-}
-
-pub(crate) async fn resume(args: args::Pause, output: Output) -> Result<Exit, Failure> {
-    carry_out(args, Command::Resume, output).await
-}
-
-async fn carry_out(
-    args: args::Pause,
-    verb: fn(Pause) -> Command,
-    output: Output,
-) -> Result<Exit, Failure> {
     let args::Pause { destination, reason } = args;
     let pause = Pause { destination, reason };
     pause.check().map_err(|error| Failure::usage(error.to_string()))?;
-    let what = match &pause.destination {
-        Some(name) => format!("destination {name}"),
-        None => "all destinations".to_owned(),
-    };
+    let what = what(pause.destination.as_deref());
+    carry_out(Command::Pause(pause), &what, output).await
+}
+
+pub(crate) async fn resume(args: args::Resume, output: Output) -> Result<Exit, Failure> {
+    let args::Resume { destination, group, reason } = args;
+    let resume = Resume { destination, message_group: group, reason };
+    resume.check().map_err(|error| Failure::usage(error.to_string()))?;
+    let mut what = what(resume.destination.as_deref());
+    if let Some(group) = &resume.message_group {
+        what = format!("group {group} of {what}");
+    }
+    carry_out(Command::Resume(resume), &what, output).await
+}
+
+async fn carry_out(command: Command, what: &str, output: Output) -> Result<Exit, Failure> {
     let context = Context::quiet(Program::CommandLine)?;
     let store = context.store()?;
-    let (command, actor) = (verb(pause), actor());
-    let reply = execute(&store, &command, &actor).await.map_err(|error| context.failure(error))?;
+    let reply =
+        execute(&store, &command, &actor()).await.map_err(|error| context.failure(error))?;
     let (changed, text) = match reply {
         Reply::Paused(Paused { paused: true }) => (true, format!("paused {what}")),
         Reply::Paused(_) => (false, format!("{what}: paused already")),
         Reply::Resumed(Resumed { resumed: true }) => (true, format!("resumed {what}")),
-        _ => (false, format!("{what}: no such pause; outbox status shows what is paused")),
+        _ => (false, format!("{what}: nothing to resume; outbox status shows what waits")),
     };
     output.show(&reply, || text)?;
     Ok(if changed { Exit::Ok } else { Exit::Problem })
+}
+
+fn what(destination: Option<&str>) -> String {
+    destination.map_or_else(|| "all destinations".to_owned(), |name| format!("destination {name}"))
 }

@@ -179,6 +179,9 @@ mod tests {
             dead,
             oldest_due_seconds: 0.0,
             paused: false,
+            breaker_open: false,
+            held_groups: 0,
+            held: 0,
         };
         let target = Target::parse("arn:aws:sqs:eu-west-1:1:orders").unwrap();
         let known: Destinations = [Destination::new("orders", target)].into_iter().collect();
