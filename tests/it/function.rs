@@ -12,6 +12,7 @@ use url::Url;
 mod admin;
 mod connections;
 mod door;
+mod metrics;
 mod purge;
 
 /// A deadline that no test comes near.

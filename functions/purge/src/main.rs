@@ -8,7 +8,7 @@ use std::time::Instant;
 use lambda_runtime::{Context, Diagnostic, LambdaEvent, service_fn};
 use outbox_admin::{PurgeReport, purge_until};
 use outbox_lambda::settings::Purge;
-use outbox_lambda::{AnyEvent, Database, Program, Settings, describe, logs};
+use outbox_lambda::{AnyEvent, Database, Metrics, Program, Settings, describe, logs};
 use outbox_store::{Error, Schema, Store};
 
 #[tokio::main(flavor = "current_thread")]
@@ -18,16 +18,20 @@ async fn main() -> anyhow::Result<()> {
     let pool = outbox_lambda::pool(&settings.database)?;
     let store = Store::new(pool, Schema::new(&settings.schema)?);
 
-    let handler =
-        service_fn(|event: LambdaEvent<AnyEvent>| invoke(&store, &settings, event.context));
+    let metrics = Metrics::new(&settings, Program::Purge);
+    let handler = service_fn(|event: LambdaEvent<AnyEvent>| {
+        invoke(&store, &settings, &metrics, event.context)
+    });
     lambda_runtime::run(handler).await.map_err(anyhow::Error::from_boxed)
 }
 
 async fn invoke(
     store: &Store,
     settings: &Settings,
+    metrics: &Metrics,
     context: Context,
 ) -> Result<PurgeReport, Diagnostic> {
+    let run = metrics.start();
     let Purge { retention, batch_size } = settings.purge;
     let deadline = outbox_lambda::deadline(context.deadline);
     let margin = settings.relay.policy.deadline_margin;
@@ -44,6 +48,7 @@ async fn invoke(
         duration_ms = report.duration_ms,
         "purge finished"
     );
+    run.purged(report.purged);
     Ok(report)
 }
 

@@ -7,7 +7,9 @@
 use std::sync::Arc;
 
 use lambda_runtime::{Context, Diagnostic, LambdaEvent, service_fn};
-use outbox_lambda::{AnyEvent, Database, Program, Settings, claimed_by, describe, logs};
+use outbox_lambda::{
+    AnyEvent, Database, Metrics, Program, RunMetrics, Settings, claimed_by, describe, logs,
+};
 use outbox_publish::AwsPublisher;
 use outbox_relay::{Error, Relay, RunReport};
 use outbox_store::{Schema, Store};
@@ -31,29 +33,36 @@ struct Function {
     relay: Relay<AwsPublisher>,
     enabled: bool,
     database: Database,
+    metrics: Metrics,
     stop: CancellationToken,
     running: Mutex<()>,
 }
 
 impl Function {
     async fn new(settings: Settings) -> anyhow::Result<Self> {
+        let metrics = Metrics::new(&settings, Program::Relay);
         let pool = outbox_lambda::pool(&settings.database)?;
         let store = Store::new(pool, Schema::new(settings.schema)?);
         let publisher = AwsPublisher::new(&outbox_lambda::aws_config().await);
         let outbox_lambda::settings::Relay { destinations, policy, enabled } = settings.relay;
         let relay = Relay::new(store, publisher, destinations, policy, claimed_by());
         let (stop, running) = (CancellationToken::new(), Mutex::new(()));
-        Ok(Self { relay, enabled, database: settings.database, stop, running })
+        Ok(Self { relay, enabled, database: settings.database, metrics, stop, running })
     }
 
     async fn invoke(&self, context: Context) -> Result<RunReport, Diagnostic> {
-        if !self.enabled {
+        let run = self.metrics.start();
+        let report = if self.enabled {
+            let deadline = outbox_lambda::deadline(context.deadline);
+            let _running = self.running.lock().await;
+            let ended = self.relay.run(Some(deadline), &self.stop).await;
+            ended.map_err(|error| self.failure(&error))?
+        } else {
             tracing::info!("run skipped, because OUTBOX_ENABLED is false");
-            return Ok(RunReport::default());
-        }
-        let deadline = outbox_lambda::deadline(context.deadline);
-        let _running = self.running.lock().await;
-        self.relay.run(Some(deadline), &self.stop).await.map_err(|error| self.failure(&error))
+            RunReport::default()
+        };
+        run.relayed(&measured(&report));
+        Ok(report)
     }
 
     /// What the invoker is told, and the log.
@@ -73,5 +82,19 @@ impl Function {
     async fn stop(&self) {
         self.stop.cancel();
         drop(self.running.lock().await);
+    }
+}
+
+/// The report in the form of metrics.
+fn measured(report: &RunReport) -> RunMetrics {
+    RunMetrics {
+        claimed: report.claimed,
+        published: report.dispatched,
+        retried: report.retried,
+        dead: report.dead,
+        lease_lost: report.fenced,
+        released: report.released,
+        oldest_due_seconds: report.oldest_due_seconds,
+        ..RunMetrics::default()
     }
 }
