@@ -13,6 +13,7 @@ mod admin;
 mod connections;
 mod door;
 mod metrics;
+mod panic;
 mod purge;
 
 /// A deadline that no test comes near.
