@@ -25,3 +25,4 @@ mod replay;
 mod roles;
 mod run;
 mod statement;
+mod template;
