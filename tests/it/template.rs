@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use outbox_lambda::METRICS;
 use outbox_lambda::settings::{Allowed, all};
 use serde_json::{Map, Value, json};
 
+mod access;
+mod alarms;
 mod cloudformation;
 
 /// Settings of the design that the programs of this commit do not know yet.
@@ -87,6 +88,15 @@ fn every_function_is_in_the_template_as_its_name_says_and_no_other() {
         name.to_owned()
     });
     assert_eq!(found.collect::<Vec<_>>(), names);
+}
+
+/// Case L07: `sam build` ships the release profile, in which cargo-lambda lets a panic end the process unless told.
+#[test]
+fn a_panic_unwinds_in_what_is_shipped() {
+    let manifest = std::fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let profile = manifest.split("\n[profile.release]\n").nth(1).unwrap();
+    let profile = profile.split("\n[").next().unwrap();
+    assert!(profile.contains("\npanic = \"unwind\""), "{profile}");
 }
 
 /// Case L04: two runs at once are safe by design, which other tests show, as long as no lease ends before its run.
@@ -210,94 +220,4 @@ fn what_a_parameter_allows_its_setting_allows() {
             Allowed::Text(_) => panic!("{} has no range", setting.name),
         }
     }
-}
-
-/// The actions of a policy document, and whether any of its statements is for all resources.
-fn granted(document: &Value) -> (Vec<String>, bool) {
-    let statements = document["Statement"].as_array().unwrap().iter();
-    // A statement that depends on a parameter is the second of an `If`.
-    let statements = statements.map(|s| s["Fn::If"].get(1).unwrap_or(s));
-    let (mut actions, mut is_for_all) = (Vec::new(), false);
-    for statement in statements {
-        match &statement["Action"] {
-            Value::String(action) => actions.push(action.clone()),
-            list => actions
-                .extend(list.as_array().unwrap().iter().map(|a| a.as_str().unwrap().to_owned())),
-        }
-        is_for_all |= statement["Resource"] == "*";
-    }
-    actions.sort();
-    (actions, is_for_all)
-}
-
-#[test]
-fn each_function_has_a_role_of_its_own_that_grants_what_it_needs_on_named_resources() {
-    let template = template();
-    let roles = resources(&template, "AWS::IAM::Role");
-    let own = [
-        "logs:CreateLogStream",
-        "logs:PutLogEvents",
-        "rds-db:connect",
-        "secretsmanager:GetSecretValue",
-    ];
-    let sending = ["kms:Decrypt", "kms:GenerateDataKey", "sns:Publish", "sqs:SendMessage"];
-    for (id, function) in functions(&template) {
-        let role = format!("{}Role", id.strip_suffix("Function").unwrap());
-        assert_eq!(function["Role"], attribute(&role), "{id}");
-        let policies = roles[&role]["Policies"].as_array().unwrap();
-        let [policy] = policies.as_slice() else {
-            panic!("{role} has {} policies", policies.len())
-        };
-        let (actions, is_for_all) = granted(&policy["PolicyDocument"]);
-        let mut expected = own.to_vec();
-        if id == "RelayFunction" {
-            expected.extend(sending);
-        }
-        expected.sort_unstable();
-        assert_eq!(actions, expected, "{role}");
-        assert!(!is_for_all, "{role} is for all resources");
-    }
-    for role in roles.values() {
-        assert_eq!(role["PermissionsBoundary"]["Fn::If"][0], "HasBoundary");
-    }
-    let (scheduler, is_for_all) = granted(&roles["SchedulerRole"]["Policies"][0]["PolicyDocument"]);
-    assert_eq!(
-        (scheduler, is_for_all),
-        (vec!["lambda:InvokeFunction".to_owned(), "sqs:SendMessage".to_owned()], false)
-    );
-    let shared = &resources(&template, "AWS::IAM::ManagedPolicy")["FunctionPolicy"];
-    let (actions, _) = granted(&shared["PolicyDocument"]);
-    let foreign = actions.iter().find(|a| {
-        !a.starts_with("ec2:") && !["kms:Decrypt", "sqs:SendMessage"].contains(&a.as_str())
-    });
-    assert_eq!(foreign, None);
-}
-
-#[test]
-fn alarms_watch_age_deaths_failures_and_the_failure_queue_by_metrics_that_exist() {
-    let template = template();
-    let alarms = resources(&template, "AWS::CloudWatch::Alarm");
-    let watched: Vec<_> =
-        alarms.values().map(|alarm| alarm["MetricName"].as_str().unwrap()).collect();
-    let expected = [
-        "outbox.backlog.age",
-        "outbox.dead.messages",
-        "ApproximateNumberOfMessagesVisible",
-        "Errors",
-        "Errors",
-    ];
-    assert_eq!(watched, expected);
-    for (id, alarm) in &alarms {
-        let name = alarm["MetricName"].as_str().unwrap();
-        let is_ours = alarm["Namespace"] == json!({ "Ref": "MetricsNamespace" });
-        assert_eq!(is_ours, METRICS.iter().any(|metric| metric.name == name), "{id}");
-        if is_ours {
-            let service = json!([{ "Name": "service", "Value": { "Ref": "RelayFunction" } }]);
-            assert_eq!(alarm["Dimensions"], service, "{id}");
-        }
-    }
-    assert_eq!(
-        alarms["BacklogAgeAlarm"]["TreatMissingData"], "breaching",
-        "a dead relay is silent"
-    );
 }

@@ -168,7 +168,7 @@ fn logs(reader: &mut Reader) -> Logs {
     }
 }
 
-/// What CloudWatch takes, less the blanks that it takes too: they are not seen.
+/// What `CloudWatch` takes, less the blanks that it takes too: they are not seen.
 fn metrics_namespace(reader: &mut Reader) -> Option<String> {
     let namespace = reader.text_or_default(&table::METRICS_NAMESPACE).to_owned();
     if namespace == "off" {

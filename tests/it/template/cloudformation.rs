@@ -1,4 +1,4 @@
-//! Reads a template as CloudFormation does: a short tag becomes its long form, `!Ref X` the object `{"Ref": "X"}`.
+//! Reads a template as `CloudFormation` does: a short tag becomes its long form, `!Ref X` the object `{"Ref": "X"}`.
 
 use saphyr::{LoadableYamlNode, Scalar, Yaml};
 use serde_json::{Map, Value};
