@@ -102,21 +102,19 @@ impl Metrics {
         render(namespace, SystemTime::now(), &dimensions, values)
     }
 
-    /// The oldest first, so that those which are left out are the least of a worry.
-    fn destination_lines(&self, destinations: &[DestinationMetrics]) -> Vec<String> {
+    /// The lines of the destinations, and how many are left out: the oldest come first, so that those are the least of
+    /// a worry.
+    fn destination_lines(&self, destinations: &[DestinationMetrics]) -> (Vec<String>, usize) {
         let age = |of: &&DestinationMetrics| of.oldest_due_seconds.unwrap_or_default();
         // One without a name would be counted among the ages of all.
         let is_named = |of: &&DestinationMetrics| !of.name.trim().is_empty();
         let mut oldest_first: Vec<_> = destinations.iter().filter(is_named).collect();
         oldest_first.sort_by(|a, b| age(b).total_cmp(&age(a)));
         let n_left_out = oldest_first.len().saturating_sub(MAX_DESTINATIONS);
-        if n_left_out > 0 && self.namespace.is_some() {
-            tracing::info!(n_left_out, "some destinations have no metrics of their own");
-        }
         let lines = oldest_first.into_iter().take(MAX_DESTINATIONS).filter_map(|of| {
             self.line(Some(&of.name), &[(&table::BACKLOG_AGE, Seconds(of.oldest_due_seconds?))])
         });
-        lines.collect()
+        (lines.collect(), n_left_out)
     }
 }
 
@@ -135,7 +133,11 @@ impl Run<'_> {
         values.extend(run.held_groups.map(|n| (&table::HELD_GROUPS, Count(n))));
         values.extend(run.open_breakers.map(|n| (&table::OPEN_BREAKERS, Count(n))));
         self.end(false, &values);
-        write(self.metrics.destination_lines(&run.destinations));
+        let (lines, n_left_out) = self.metrics.destination_lines(&run.destinations);
+        if n_left_out > 0 && !lines.is_empty() {
+            tracing::info!(n_left_out, "some destinations have no metrics of their own");
+        }
+        write(lines);
     }
 
     /// Ends a purge that has deleted so many messages.
