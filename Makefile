@@ -50,4 +50,4 @@ package: ## Zips of the functions, target/lambda/*/bootstrap.zip (ARCH=arm64 or 
 
 .PHONY: deploy
 deploy: ## Build the functions and deploy infra/template.yaml, which asks for its parameters (needs the SAM CLI)
-	@cd infra && sam build --beta-features && sam deploy --guided
+	@cd infra && CARGO_PROFILE_RELEASE_STRIP=true sam build --beta-features && sam deploy --guided
