@@ -41,3 +41,13 @@ test: ## All tests, against a real Postgres and LocalStack (PG_VERSION=14..18)
 		POSTGRES_BIN=$$(infra/local/postgres-bin); \
 		cargo nextest run --workspace --no-fail-fast
 	@cargo test --workspace --doc
+
+ARCH ?= arm64
+
+.PHONY: package
+package: ## Zips of the functions, target/lambda/*/bootstrap.zip (ARCH=arm64 or x86-64; needs cargo-lambda with zig)
+	@cargo lambda build --profile lambda --$(ARCH) --output-format zip -p relay -p purge -p admin
+
+.PHONY: deploy
+deploy: ## Build the functions and deploy infra/template.yaml, which asks for its parameters (needs the SAM CLI)
+	@cd infra && CARGO_PROFILE_RELEASE_STRIP=true sam build --beta-features && sam deploy --guided

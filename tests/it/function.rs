@@ -12,6 +12,8 @@ use url::Url;
 mod admin;
 mod connections;
 mod door;
+mod metrics;
+mod panic;
 mod purge;
 
 /// A deadline that no test comes near.

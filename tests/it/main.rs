@@ -32,3 +32,4 @@ mod roles;
 mod run;
 mod sign_in;
 mod statement;
+mod template;

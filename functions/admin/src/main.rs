@@ -5,7 +5,7 @@
 
 use lambda_runtime::{Context, Diagnostic, LambdaEvent, service_fn};
 use outbox_admin::{Error, Reply, Request, execute, so_far};
-use outbox_lambda::{Database, Program, Settings, describe, logs};
+use outbox_lambda::{Database, Metrics, Program, Settings, describe, logs};
 use outbox_store::{Schema, Store};
 
 #[tokio::main(flavor = "current_thread")]
@@ -15,21 +15,26 @@ async fn main() -> anyhow::Result<()> {
     let pool = outbox_lambda::pool(&settings.database)?;
     let store = Store::new(pool, Schema::new(&settings.schema)?);
 
-    let handler = service_fn(|event| invoke(&store, &settings, event));
+    let metrics = Metrics::new(&settings, Program::Admin);
+    let handler = service_fn(|event| invoke(&store, &settings, &metrics, event));
     lambda_runtime::run(handler).await.map_err(anyhow::Error::from_boxed)
 }
 
 async fn invoke(
     store: &Store,
     settings: &Settings,
+    metrics: &Metrics,
     event: LambdaEvent<Request>,
 ) -> Result<Reply, Diagnostic> {
+    let run = metrics.start();
     let actor = actor(&event.context);
     let answered = match event.payload {
         Request(Ok(command)) => execute(store, &command, &actor).await,
         Request(Err(error)) => Err(error),
     };
-    answered.map_err(|error| failure(&settings.database, &error))
+    let reply = answered.map_err(|error| failure(&settings.database, &error))?;
+    run.answered();
+    Ok(reply)
 }
 
 /// What the invoker is told, and the log.

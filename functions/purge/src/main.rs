@@ -6,7 +6,7 @@
 use lambda_runtime::{Context, Diagnostic, LambdaEvent, service_fn};
 use outbox_admin::{Purge, PurgeError, PurgeFailure, PurgeReport, TimeLimits};
 use outbox_archive::Archive;
-use outbox_lambda::{AnyEvent, Database, Program, Settings, aws_config, describe, logs};
+use outbox_lambda::{AnyEvent, Database, Metrics, Program, Settings, aws_config, describe, logs};
 use outbox_store::{Schema, Store};
 
 #[tokio::main(flavor = "current_thread")]
@@ -26,16 +26,20 @@ async fn main() -> anyhow::Result<()> {
         archive: archive.as_ref(),
     };
 
-    let handler =
-        service_fn(|event: LambdaEvent<AnyEvent>| invoke(&purge, &settings, event.context));
+    let metrics = Metrics::new(&settings, Program::Purge);
+    let handler = service_fn(|event: LambdaEvent<AnyEvent>| {
+        invoke(&purge, &settings, &metrics, event.context)
+    });
     lambda_runtime::run(handler).await.map_err(anyhow::Error::from_boxed)
 }
 
 async fn invoke(
     purge: &Purge<'_>,
     settings: &Settings,
+    metrics: &Metrics,
     context: Context,
 ) -> Result<PurgeReport, Diagnostic> {
+    let run = metrics.start();
     let deadline = outbox_lambda::deadline(context.deadline);
     let margin = settings.relay.policy.deadline_margin;
     let before = |margin| Some(deadline.checked_sub(margin).unwrap_or(deadline));
@@ -54,6 +58,7 @@ async fn invoke(
         duration_ms = report.duration_ms,
         "purge finished"
     );
+    run.purged(report.purged);
     Ok(report)
 }
 

@@ -7,7 +7,10 @@
 use std::sync::Arc;
 
 use lambda_runtime::{Context, Diagnostic, LambdaEvent, service_fn};
-use outbox_lambda::{AnyEvent, Database, Program, Settings, claimed_by, describe, logs};
+use outbox_lambda::{
+    AnyEvent, Database, DestinationMetrics, Metrics, Program, RunMetrics, Settings, claimed_by,
+    describe, logs,
+};
 use outbox_publish::AwsPublisher;
 use outbox_relay::{Error, Relay, RunReport};
 use outbox_store::{Schema, Store};
@@ -30,30 +33,41 @@ async fn main() -> anyhow::Result<()> {
 struct Function {
     relay: Relay<AwsPublisher>,
     enabled: bool,
+    /// The names of those that the settings know.
+    destinations: Vec<String>,
     database: Database,
+    metrics: Metrics,
     stop: CancellationToken,
     running: Mutex<()>,
 }
 
 impl Function {
     async fn new(settings: Settings) -> anyhow::Result<Self> {
+        let metrics = Metrics::new(&settings, Program::Relay);
         let pool = outbox_lambda::pool(&settings.database)?;
         let store = Store::new(pool, Schema::new(settings.schema)?);
         let publisher = AwsPublisher::new(&outbox_lambda::aws_config().await);
         let outbox_lambda::settings::Relay { destinations, policy, enabled } = settings.relay;
+        let names = destinations.iter().map(|destination| destination.name.clone()).collect();
         let relay = Relay::new(store, publisher, destinations, policy, claimed_by());
         let (stop, running) = (CancellationToken::new(), Mutex::new(()));
-        Ok(Self { relay, enabled, database: settings.database, stop, running })
+        let database = settings.database;
+        Ok(Self { relay, enabled, destinations: names, database, metrics, stop, running })
     }
 
     async fn invoke(&self, context: Context) -> Result<RunReport, Diagnostic> {
-        if !self.enabled {
+        let run = self.metrics.start();
+        let report = if self.enabled {
+            let deadline = outbox_lambda::deadline(context.deadline);
+            let _running = self.running.lock().await;
+            let ended = self.relay.run(Some(deadline), &self.stop).await;
+            ended.map_err(|error| self.failure(&error))?
+        } else {
             tracing::info!("run skipped, because OUTBOX_ENABLED is false");
-            return Ok(RunReport::default());
-        }
-        let deadline = outbox_lambda::deadline(context.deadline);
-        let _running = self.running.lock().await;
-        self.relay.run(Some(deadline), &self.stop).await.map_err(|error| self.failure(&error))
+            RunReport::default()
+        };
+        run.relayed(&measured(&report, &self.destinations));
+        Ok(report)
     }
 
     /// What the invoker is told, and the log.
@@ -73,5 +87,32 @@ impl Function {
     async fn stop(&self) {
         self.stop.cancel();
         drop(self.running.lock().await);
+    }
+}
+
+/// The report in the form of metrics. A destination that the settings know and that has nothing due has the age 0, unless
+/// nobody knows.
+fn measured(report: &RunReport, destinations: &[String]) -> RunMetrics {
+    let is_known = report.oldest_due_seconds.is_some();
+    let due = || report.destinations.iter();
+    let idle = destinations.iter().filter(|name| !due().any(|due| due.destination == **name));
+    let ages = due()
+        .map(|due| (due.destination.clone(), due.oldest_due_seconds))
+        .chain(idle.map(|name| (name.clone(), 0.0)));
+    let count = |n: usize| is_known.then_some(n as u64);
+    RunMetrics {
+        claimed: report.claimed,
+        published: report.dispatched,
+        retried: report.retried,
+        dead: report.dead,
+        lease_lost: report.fenced,
+        released: report.released,
+        oldest_due_seconds: report.oldest_due_seconds,
+        held_groups: is_known.then(|| due().map(|due| due.held_groups.unsigned_abs()).sum()),
+        open_breakers: count(due().filter(|due| due.breaker_open).count()),
+        destinations: ages
+            .filter(|_| is_known)
+            .map(|(name, age)| DestinationMetrics { name, oldest_due_seconds: Some(age) })
+            .collect(),
     }
 }

@@ -3,7 +3,8 @@
 //! A program reads [`Settings`] once, starts its logs with [`logs::init`], builds a [`pool`] (which
 //! touches no network: a database that is down must not fail a cold start) and asks [`aws_config()`] for
 //! region, endpoints and credentials. When the store then fails, [`describe()`] has a code and one
-//! sentence for a person; [`explain()`] is the part of it that turns what a driver said into words.
+//! sentence for a person; [`explain()`] is the part of it that turns what a driver said into words. A
+//! function writes what each run did as [`Metrics`].
 //!
 //! ```no_run
 //! use outbox_lambda::{Program, Settings, logs};
@@ -29,6 +30,7 @@ mod error;
 mod explain;
 mod invocation;
 pub mod logs;
+mod metrics;
 pub mod settings;
 mod tls;
 
@@ -39,4 +41,5 @@ pub use describe::{Cause, describe};
 pub use error::Error;
 pub use explain::explain;
 pub use invocation::{AnyEvent, claimed_by, deadline};
+pub use metrics::{ALL as METRICS, DestinationMetrics, Metric, Metrics, Run, RunMetrics, Unit};
 pub use settings::{Database, Program, Settings, SettingsError};

@@ -47,6 +47,8 @@ pub struct Settings {
     pub purge: Purge,
     /// What is logged, and how.
     pub logs: Logs,
+    /// The namespace of a function's metrics; none if they are switched off.
+    pub metrics_namespace: Option<String>,
 }
 
 /// The program that starts; it decides what must be given, and what the server sees as the session's
@@ -132,6 +134,7 @@ impl Settings {
             relay: Relay::read(&mut reader, program),
             purge: purge(&mut reader),
             logs: logs(&mut reader),
+            metrics_namespace: metrics_namespace(&mut reader),
         };
         reader.finish()?;
         Ok(settings)
@@ -174,6 +177,20 @@ fn logs(reader: &mut Reader) -> Logs {
             _ => LogFormat::Json,
         },
     }
+}
+
+/// What `CloudWatch` takes, less the blanks that it takes too: they are not seen.
+fn metrics_namespace(reader: &mut Reader) -> Option<String> {
+    let namespace = reader.text_or_default(&table::METRICS_NAMESPACE).to_owned();
+    if namespace == "off" {
+        return None;
+    }
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || ".-_/#:".contains(c);
+    let is_of_aws = namespace.starts_with("AWS/") || namespace.starts_with(':');
+    if namespace.len() > 255 || is_of_aws || !namespace.chars().all(is_allowed) {
+        reader.refuse(&table::METRICS_NAMESPACE, "is not a namespace");
+    }
+    Some(namespace)
 }
 
 #[cfg(test)]

@@ -176,6 +176,13 @@ pub(super) const LOG_FORMAT: Setting = Setting::one_of("OUTBOX_LOG_FORMAT", &["j
     .about("Form of a log line.")
     .default("json");
 
+pub(super) const METRICS_NAMESPACE: Setting = Setting::text(
+    "OUTBOX_METRICS_NAMESPACE",
+    "off, or 1 to 255 letters, digits and . - _ / # : that begin with neither : nor AWS/",
+)
+.about("CloudWatch namespace of the functions' metrics; off writes none.")
+.default("Outbox");
+
 /// All settings, in the order of `.env.example`.
 pub(super) const ALL: &[&Setting] = &[
     &DATABASE_URL,
@@ -208,4 +215,5 @@ pub(super) const ALL: &[&Setting] = &[
     &ARCHIVE,
     &LOG_LEVEL,
     &LOG_FORMAT,
+    &METRICS_NAMESPACE,
 ];

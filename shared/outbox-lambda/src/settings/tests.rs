@@ -157,3 +157,15 @@ fn a_schema_name_longer_than_63_bytes_is_refused() {
     assert!(read(&[("OUTBOX_SCHEMA", &"s".repeat(63))]).is_ok());
     assert!(refused(&[("OUTBOX_SCHEMA", &"ä".repeat(32))])[0].contains("allowed: 1 to 63 bytes"));
 }
+
+#[test]
+fn metrics_go_to_a_namespace_that_cloudwatch_takes_or_nowhere() {
+    let namespace = |value| read(&[("OUTBOX_METRICS_NAMESPACE", value)]).unwrap().metrics_namespace;
+    assert_eq!(namespace("").as_deref(), Some("Outbox"));
+    assert_eq!(namespace("Shop/Outbox").as_deref(), Some("Shop/Outbox"));
+    assert_eq!(namespace("off"), None);
+    for bad in ["AWS/Lambda", ":outbox", "the outbox", "out\nbox", &"o".repeat(256)] {
+        let problem = &refused(&[("OUTBOX_METRICS_NAMESPACE", bad)])[0];
+        assert!(problem.contains("is not a namespace; allowed: off, or 1 to 255"), "{problem}");
+    }
+}
