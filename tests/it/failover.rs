@@ -1,5 +1,5 @@
 //! A database that goes away under a run: ends sessions, becomes read-only, or falls silent. It costs a run at most,
-//! and never a message.
+//! mostly not even that, and never a message.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -33,7 +33,7 @@ fn relay_to(db: &Database, endpoint: &Endpoint) -> Relay<AwsPublisher> {
 
 /// Both connections of the pool pass every probe, for their server is well.
 #[tokio::test]
-async fn a_fail_over_costs_one_run_and_not_one_for_each_connection() {
+async fn a_fail_over_under_a_warm_container_costs_no_run() {
     let db = Database::fresh().await;
     let endpoint = Endpoint::start();
     let mut command = set_up("relay", &db.url(), &endpoint);
@@ -44,12 +44,7 @@ async fn a_fail_over_costs_one_run_and_not_one_for_each_connection() {
     assert_eq!(db.value::<i64>(&format!("SELECT count(*) {SESSIONS}")).await, 2);
 
     demote(&db, SESSIONS).await;
-    let (ids, calls) = (db.pending(3).await, endpoint.calls());
-    let error = relay.invoke(&json!({}), MINUTE).await.unwrap_err();
-    assert_eq!(error["errorType"], "database_busy", "{error}");
-    assert!(error["errorMessage"].as_str().unwrap().contains("25006"), "{error}");
-    assert_eq!((endpoint.calls(), db.status(ids[0]).await.as_str()), (calls, "pending"));
-
+    db.pending(3).await;
     assert_eq!(relay.invoke(&json!({}), MINUTE).await.unwrap()["dispatched"], 3);
 }
 
@@ -103,24 +98,20 @@ async fn a_run_whose_session_ends_behind(lock_mode: &str) {
         db.lock_waits(1).await;
         db.run(&format!("SELECT pg_terminate_backend(pid) {OTHERS} AND wait_event_type = 'Lock'"))
             .await;
+        lock.rollback().await.unwrap();
     };
     let (run, ()) = tokio::join!(relay.run(None, &stop), end);
-    let error = run.unwrap_err();
-    assert!(error.store().is_transient(), "{error}");
-    assert_eq!(error.store().code(), "57P01");
-    lock.rollback().await.unwrap();
-
-    assert_eq!(db.count("pending").await, 3, "no lease is left behind");
-    assert_eq!(relay.run(None, &stop).await.unwrap().dispatched, 3);
+    assert_eq!(run.unwrap().dispatched, 3);
+    assert_eq!(endpoint.calls(), 1);
 }
 
 #[tokio::test]
-async fn a_session_that_ends_while_it_looks_for_what_is_due_costs_one_run() {
+async fn a_session_that_ends_while_it_looks_for_what_is_due_costs_nothing() {
     a_run_whose_session_ends_behind("ACCESS EXCLUSIVE").await;
 }
 
 #[tokio::test]
-async fn a_session_that_ends_while_it_claims_costs_one_run() {
+async fn a_session_that_ends_while_it_claims_costs_nothing() {
     a_run_whose_session_ends_behind("EXCLUSIVE").await;
 }
 

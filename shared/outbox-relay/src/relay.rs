@@ -175,6 +175,7 @@ impl<P: Publish> Relay<P> {
             }
             let is_drained = pace.is_drained(times.linger_until);
             if claiming.is_empty() && sending.is_empty() && (is_over || is_drained) {
+                let failure = failure.or(pace.last_error);
                 return (idle, failure.map_or(Ok(()), Err));
             }
             tokio::select! {
@@ -245,6 +246,8 @@ struct Pace {
     next: Option<Instant>,
     has_succeeded: bool,
     n_failed: u32,
+    /// Of the last claim, if it failed.
+    last_error: Option<Error>,
     /// Whether another claim came through while this one was made.
     has_news: bool,
 }
@@ -252,7 +255,15 @@ struct Pace {
 impl Pace {
     fn new(poll: Duration) -> Self {
         let pause = poll / FIRST_POLL;
-        Self { poll, pause, next: None, has_succeeded: false, n_failed: 0, has_news: false }
+        Self {
+            poll,
+            pause,
+            next: None,
+            has_succeeded: false,
+            n_failed: 0,
+            last_error: None,
+            has_news: false,
+        }
     }
 
     fn asks(&mut self) {
@@ -285,7 +296,7 @@ impl Pace {
     fn found_nothing(&mut self) {
         self.next = (!self.has_news).then(|| Instant::now() + self.pause);
         self.pause = (self.pause * 2).min(self.poll);
-        (self.has_succeeded, self.n_failed) = (true, 0);
+        (self.has_succeeded, self.n_failed, self.last_error) = (true, 0, None);
     }
 
     /// A claim is through: what waited behind it may be free.
@@ -306,6 +317,7 @@ impl Pace {
         }
         tracing::warn!(error.r#type = error.store().code(), "claiming failed and is tried again");
         self.next = Some(Instant::now() + PAUSE_AFTER_FAILURE * self.n_failed);
+        self.last_error = Some(error);
         None
     }
 }

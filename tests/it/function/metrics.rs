@@ -85,14 +85,30 @@ async fn each_relay_run_writes_its_metrics_an_empty_one_too() {
     run().await;
 
     let lines = metric_lines(&relay).await;
+    let (lines, of_destinations): (Vec<_>, Vec<_>) =
+        lines.into_iter().partition(|line| line["destination"].is_null());
     let expected = [[0, 0, 0, 0, 0], [0, 0, 0, 0, 0], [0, 3, 0, 3, 0], [0, 4, 3, 0, 1]];
     let found: Vec<_> = lines.iter().map(|line| values(line, COUNTS)).collect();
     assert_eq!(found, expected.map(|run| run.map(Value::from)));
     for line in &lines {
         assert_eq!((&line["service"], &line["outbox.run.count"]), (&json!("relay"), &json!(1)));
-        assert_eq!(line["outbox.backlog.age"].as_f64(), Some(0.0), "{line}");
+        let none_held_and_none_open = (&json!(0), &json!(0));
+        assert_eq!(
+            (&line["outbox.held.groups"], &line["outbox.breaker.open"]),
+            none_held_and_none_open
+        );
         assert!(line["outbox.run.duration"].as_f64().unwrap() < 60.0, "{line}");
     }
+    // What failed and waits for its next attempt is still to be delivered.
+    let expected = [false, false, true, false];
+    assert_eq!(is_something_due(&lines), expected);
+    assert_eq!(is_something_due(&of_destinations), expected);
+    assert!(of_destinations.iter().all(|line| line["destination"] == "orders"));
+}
+
+/// The ages of the overall lines, or of those of a destination: whether each run found something to be delivered.
+fn is_something_due(lines: &[Value]) -> Vec<bool> {
+    lines.iter().map(|line| line["outbox.backlog.age"].as_f64().unwrap() > 0.0).collect()
 }
 
 /// Case L16: a zero would say that all is well.
