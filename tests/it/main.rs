@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 mod archive;
+mod cases;
 mod claim;
 mod cli;
 mod clock;
