@@ -5,6 +5,8 @@ use outbox_tests::endpoint::{Answer, Endpoint};
 use outbox_tests::{Database, destinations, queue_at, relay};
 use tokio_util::sync::CancellationToken;
 
+mod hour;
+
 /// Case R04.
 #[tokio::test]
 async fn while_every_request_fails_nothing_is_dispatched() {
