@@ -6,7 +6,7 @@ use outbox::RunPolicy;
 use outbox_publish::AwsPublisher;
 use outbox_relay::{Relay, RunReport};
 use outbox_tests::endpoint::{Answer, Endpoint, Gate};
-use outbox_tests::{Database, Process, destinations, queue_at, relay};
+use outbox_tests::{Database, Process, destinations, eventually, queue_at, relay};
 use tokio_util::sync::CancellationToken;
 
 use crate::function::set_up;
@@ -87,7 +87,7 @@ async fn of_two_relays_at_once_one_probes_and_with_one_message() {
     assert_eq!((db.count("dispatched").await, state(&db).await), (100, (false, 0, 0)));
 }
 
-/// What others mark meanwhile says nothing of the probe.
+/// Somebody holds the probe's row, so that it is another claim that tells the database what has failed.
 #[tokio::test]
 async fn a_failed_probe_beside_busy_traffic_makes_the_next_wait_longer() {
     let db = Database::fresh().await;
@@ -104,11 +104,17 @@ async fn a_failed_probe_beside_busy_traffic_makes_the_next_wait_longer() {
             .map(|name| queue_at(name, &endpoint.queue_url(&format!("{name}.fifo")))),
     );
     let relay = relay(&db, &endpoint.sdk_config(), to, RunPolicy::default());
+    let mut other = db.connect().await;
     let meanwhile = async {
         endpoint.calls_reached(1).await;
-        db.insert(3_000, "'events'", "NULL").await;
-        endpoint.calls_reached(20).await;
+        let held = other.transaction().await.unwrap();
+        held.query("SELECT FROM outbox.message FOR UPDATE", &[]).await.unwrap();
         gate.open();
+        db.lock_waits(1).await;
+        db.insert(10, "'events'", "NULL").await;
+        let told = async || (state(&db).await.1 == 4).then_some(());
+        eventually("the failed probe to be told", told).await;
+        held.rollback().await.unwrap();
     };
     tokio::join!(run(&relay), meanwhile);
     assert_eq!(state(&db).await, (true, 4, 1));

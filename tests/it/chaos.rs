@@ -42,18 +42,18 @@ fn answers(seed: u64) -> impl Fn(&Request) -> Answer + Send + Sync {
     move |request| {
         let (rng, n_unanswered) = &mut *random.lock().unwrap();
         let answer = match rng.u32(..100) {
-            0..12 => {
+            0..10 => {
                 let failing = request.ids().into_iter().filter(|_| rng.bool());
                 let failing: Vec<&str> = failing.collect();
                 Answer::fail(failing, ["InternalError", "ServiceUnavailable"][rng.usize(..2)])
             }
-            12..18 => Answer::Drop,
-            18..21 => Answer::error(500, "InternalFailure", "for now"),
-            21..23 => Answer::error(403, "RequestThrottled", "too fast"),
-            23..25 => Answer::error(400, "QueueDoesNotExist", "for now"),
-            25 => Answer::raw(502, "<html>bad gateway</html>"),
+            10..14 => Answer::Drop,
+            14..16 => Answer::error(500, "InternalFailure", "for now"),
+            16..18 => Answer::error(403, "RequestThrottled", "too fast"),
+            18..20 => Answer::error(400, "QueueDoesNotExist", "for now"),
+            20 => Answer::raw(502, "<html>bad gateway</html>"),
             // It is accepted, and the relay waits for its time-out.
-            26 if *n_unanswered < 2 => {
+            21 if *n_unanswered < 1 => {
                 *n_unanswered += 1;
                 Answer::Accept.behind(&Gate::closed())
             }

@@ -67,8 +67,8 @@ impl<P: Publish> Relay<P> {
             work: shared.traffic.work(),
         };
         sending.mark(marks);
-        let is_probe = |destination: &str| probes.contains(destination);
-        let mut sent = self.send_and_mark(&mut sending, token, cutoff, &is_probe, shared).await?;
+        let probe = |destination: &str| probes.contains(destination).then_some(token);
+        let mut sent = self.send_and_mark(&mut sending, token, cutoff, &probe, shared).await?;
         if !sending.has_released {
             sent.go_on_with = full_groups;
             sent.go_on_with.retain(|group| !sending.lanes.has_stopped(group));
@@ -82,7 +82,7 @@ impl<P: Publish> Relay<P> {
         sending: &mut Sending<'_>,
         token: ClaimToken,
         cutoff: Cutoff,
-        is_probe: &(dyn Fn(&str) -> bool + Sync),
+        probe: &(dyn Fn(&str) -> Option<ClaimToken> + Sync),
         shared: Shared<'_>,
     ) -> Result<Sent, Error> {
         let Shared { traffic, stop, .. } = shared;
@@ -96,7 +96,8 @@ impl<P: Publish> Relay<P> {
                 failure.is_none() && !stop.is_cancelled() && Instant::now() < cutoff.send;
             let mut waits = false;
             while may_send {
-                let start = |destination: &str| traffic.start(destination, is_probe(destination));
+                let start =
+                    |destination: &str| traffic.start(destination, probe(destination).is_some());
                 match sending.lanes.next_request(start) {
                     Ok(request) => in_flight.push(self.send(request, cutoff.answer)),
                     Err(start) => {
@@ -115,6 +116,8 @@ impl<P: Publish> Relay<P> {
             }
             tokio::select! {
                 Some((request, outcomes)) = in_flight.next() => {
+                    let probe = probe(&request.destination.name);
+                    traffic.finish(&request.destination.name, &outcomes, probe);
                     self.take_in(sending, request, outcomes, traffic);
                 }
                 Some(written) = writing.next() => match written {
@@ -150,10 +153,10 @@ impl<P: Publish> Relay<P> {
 
     async fn send(&self, request: Request, answer_until: Instant) -> (Request, Vec<Outcome>) {
         let answer = self.publisher.publish(&request.destination, &request.entries);
-        let outcomes = match tokio::time::timeout_at(answer_until.into(), answer).await {
-            Ok(outcomes) => outcomes,
-            Err(_) => vec![Outcome::Failed(gave_up()); request.entries.len()],
-        };
+        let answer = tokio::time::timeout_at(answer_until.into(), answer).await;
+        let mut outcomes = answer.unwrap_or_default();
+        // An entry without an outcome, which a publisher owes us, counts as not accepted.
+        outcomes.resize_with(request.entries.len(), || Outcome::Failed(gave_up()));
         (request, outcomes)
     }
 
@@ -164,9 +167,6 @@ impl<P: Publish> Relay<P> {
         mut outcomes: Vec<Outcome>,
         traffic: &Traffic,
     ) {
-        // An entry without an outcome, which a publisher owes us, counts as not accepted.
-        outcomes.resize_with(request.entries.len(), || Outcome::Failed(gave_up()));
-        traffic.finish(&request.destination.name, &outcomes);
         if !traffic.has_accepted(&request.destination.name) {
             blame_request(&mut outcomes);
         }
@@ -187,7 +187,7 @@ impl<P: Publish> Relay<P> {
             false => self.mark(token, marks, until).await,
         };
         if let Some(news) = traffic.news() {
-            self.tell(token, news, until).await;
+            self.tell(news, until).await;
         }
         written
     }
