@@ -110,9 +110,11 @@ async fn killed_relays_and_a_failing_destination_lose_nothing_and_keep_every_gro
 
     let mut relays: Vec<Process> = (0..RELAYS).map(|_| start(&db, &endpoint)).collect();
     let mut killed = Vec::new();
+    let t0 = std::time::Instant::now();
     for n_kills in 1..=KILLS {
         endpoint.calls_reached(n_kills * REQUESTS_TO_A_KILL).await;
         let victim = &mut relays[rng.usize(..RELAYS)];
+        eprintln!("kill {n_kills} at {:?}, {} calls", t0.elapsed(), endpoint.calls());
         victim.kill().await;
         killed.push(victim.id());
         *victim = start(&db, &endpoint);
@@ -125,6 +127,12 @@ async fn killed_relays_and_a_failing_destination_lose_nothing_and_keep_every_gro
     };
     eventually("all to be dispatched", all).await;
 
+    eprintln!(
+        "end at {:?}, {} calls, {} entries",
+        t0.elapsed(),
+        endpoint.calls(),
+        endpoint.accepted().len()
+    );
     assert_eq!(db.count("dead").await, 0);
     let accepted = endpoint.accepted();
     let deliveries = first_deliveries(&accepted);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use outbox::RunPolicy;
 use outbox_publish::AwsPublisher;
 use outbox_relay::Relay;
-use outbox_tests::endpoint::Endpoint;
+use outbox_tests::endpoint::{Answer, Endpoint, Gate};
 use outbox_tests::{Database, destinations, eventually, queue_at, relay};
 use tokio_util::sync::CancellationToken;
 
@@ -93,4 +93,30 @@ async fn a_database_that_ends_all_sessions_does_not_end_a_run_that_lingers() {
     let report = report.unwrap();
     assert_eq!((report.dispatched, report.drained), (3, true));
     assert_eq!(endpoint.calls(), 3);
+}
+
+/// A person or a job holds a row whose mark is due: the run polls on beside it.
+#[tokio::test]
+async fn a_row_that_somebody_holds_keeps_no_later_message_waiting() {
+    let db = Database::fresh().await;
+    let endpoint = Endpoint::start();
+    let gate = Gate::closed();
+    let relay = lingering(&db, &endpoint);
+    db.pending(1).await;
+    endpoint.answer_next([Answer::Accept.behind(&gate)]);
+    let mut other = db.connect().await;
+    let meanwhile = async {
+        endpoint.calls_reached(1).await;
+        let held = other.transaction().await.unwrap();
+        held.query("SELECT FROM outbox.message FOR UPDATE", &[]).await.unwrap();
+        gate.open();
+        db.lock_waits(1).await;
+        db.pending(1).await;
+        let sent = async || (db.count("dispatched").await == 1).then_some(());
+        eventually("the later message to be sent", sent).await;
+        held.rollback().await.unwrap();
+    };
+    let stop = CancellationToken::new();
+    let (report, ()) = tokio::join!(relay.run(None, &stop), meanwhile);
+    assert_eq!(report.unwrap().dispatched, 2);
 }

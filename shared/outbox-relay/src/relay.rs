@@ -41,6 +41,10 @@ const MOST_CLAIMS: usize = 8;
 /// A drained run polls soon after it had something to do, and then less and less often down to the policy's pace.
 const FIRST_POLL: u32 = 8;
 
+/// A claim that is only being marked is mostly through in a moment, and a poll would take its connection. Where a row is locked
+/// by somebody it is not, and others must not wait for that.
+const MARK_BEFORE_POLL: Duration = Duration::from_millis(500);
+
 /// Failed claims in a row after which a run gives up, and the pause before each further try.
 const MOST_FAILED_CLAIMS: u32 = 5;
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(500);
@@ -149,6 +153,7 @@ impl<P: Publish> Relay<P> {
         let mut pace = Pace::new(self.policy.poll);
         let mut failure = None;
         let mut is_quiet = false;
+        let mut marking_since = None;
         loop {
             let is_over = stop.is_cancelled()
                 || times.start_until.is_some_and(|until| Instant::now() >= until);
@@ -157,12 +162,13 @@ impl<P: Publish> Relay<P> {
             let may_claim = !is_quiet
                 && (sending.len() < CLAIMS_AT_WORK
                     || (sending.len() < MOST_CLAIMS && traffic.n_at_work() < CLAIMS_AT_WORK));
-            // A claim that is only being marked will be through in a moment; a poll would take its connection.
             let is_marking = !sending.is_empty() && traffic.is_idle() && pace.is_polling();
-            let may_claim = may_claim && !is_marking;
+            marking_since = is_marking.then(|| marking_since.unwrap_or_else(Instant::now));
+            let marked_by = marking_since.map(|since: Instant| since + MARK_BEFORE_POLL);
             if !is_over
                 && may_claim
                 && pace.is_due()
+                && marked_by.is_none_or(|moment| Instant::now() >= moment)
                 && let Some(mut claimer) = idle.take()
             {
                 let is_alone = sending.is_empty();
@@ -214,7 +220,7 @@ impl<P: Publish> Relay<P> {
                         failure = Some(error);
                     }
                 },
-                () = tokio::time::sleep_until(pace.wake_at().into()),
+                () = tokio::time::sleep_until(marked_by.max(Some(pace.wake_at())).expect("one is there").into()),
                     if !is_over && may_claim && idle.is_some() => {}
                 () = stop.cancelled(), if !is_over => {}
                 () = traffic.changed(), if !may_claim => {}
