@@ -34,9 +34,9 @@ pub struct Relay<P> {
 }
 
 /// Claims that may be under way at once. Two keep the requests in flight; more are only made while those before have
-/// nothing to send but to destinations that hold them up.
+/// nothing to send but to destinations that hold them up, and hold less than so many full batches.
 const CLAIMS_AT_WORK: usize = 2;
-const MOST_CLAIMS: usize = 8;
+const MOST_BATCHES: usize = 8;
 
 /// A drained run polls soon after it had something to do, and then less and less often down to the policy's pace.
 const FIRST_POLL: u32 = 8;
@@ -154,6 +154,8 @@ impl<P: Publish> Relay<P> {
         let mut failure = None;
         let mut is_quiet = false;
         let mut marking_since = None;
+        let mut n_held = 0;
+        let most_held = MOST_BATCHES.saturating_mul(self.policy.batch_size as usize);
         loop {
             let is_over = stop.is_cancelled()
                 || times.start_until.is_some_and(|until| Instant::now() >= until);
@@ -161,7 +163,7 @@ impl<P: Publish> Relay<P> {
             is_quiet &= !sending.is_empty();
             let may_claim = !is_quiet
                 && (sending.len() < CLAIMS_AT_WORK
-                    || (sending.len() < MOST_CLAIMS && traffic.n_at_work() < CLAIMS_AT_WORK));
+                    || (n_held < most_held && traffic.n_at_work() < CLAIMS_AT_WORK));
             let is_marking = !sending.is_empty() && traffic.is_idle() && pace.is_polling();
             marking_since = is_marking.then(|| marking_since.unwrap_or_else(Instant::now));
             let marked_by = marking_since.map(|since: Instant| since + MARK_BEFORE_POLL);
@@ -188,11 +190,15 @@ impl<P: Publish> Relay<P> {
                     idle = Some(claimer);
                     match claimed {
                         Ok(Claimed::Messages(batch)) => {
-                            report.claimed += batch.claim.messages.len() as u64;
+                            let n_messages = batch.claim.messages.len();
+                            n_held += n_messages;
+                            report.claimed += n_messages as u64;
                             report.drained = false;
                             is_quiet = batch.is_of_suspects;
                             pace.found();
-                            sending.push(self.publish_and_mark(batch, shared));
+                            sending.push(async move {
+                                (n_messages, self.publish_and_mark(batch, shared).await)
+                            });
                         }
                         Ok(nothing) => {
                             report.drained =
@@ -207,19 +213,22 @@ impl<P: Publish> Relay<P> {
                         }
                     }
                 }
-                Some(sent) = sending.next() => match sent {
-                    Ok(sent) => {
-                        report.add(sent.tally);
-                        if let Some(claimer) = &mut idle {
-                            claimer.agenda.go_on_with(sent.go_on_with);
+                Some((n_messages, sent)) = sending.next() => {
+                    n_held -= n_messages;
+                    match sent {
+                        Ok(sent) => {
+                            report.add(sent.tally);
+                            if let Some(claimer) = &mut idle {
+                                claimer.agenda.go_on_with(sent.go_on_with);
+                            }
+                            pace.has_news();
                         }
-                        pace.has_news();
+                        Err(error) => {
+                            stop.cancel();
+                            failure = Some(error);
+                        }
                     }
-                    Err(error) => {
-                        stop.cancel();
-                        failure = Some(error);
-                    }
-                },
+                }
                 () = tokio::time::sleep_until(marked_by.max(Some(pace.wake_at())).expect("one is there").into()),
                     if !is_over && may_claim && idle.is_some() => {}
                 () = stop.cancelled(), if !is_over => {}
