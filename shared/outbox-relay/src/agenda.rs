@@ -213,6 +213,16 @@ impl Agenda {
         self.destinations.retain(|known| !known.is_probe || may_probe_again(&known.destination));
     }
 
+    /// Claims of groups of these destinations are through. A round that found nothing beside them tells nothing any more: the
+    /// groups that were leased may be free.
+    pub(crate) fn have_moved(&mut self, destinations: HashSet<String>) {
+        for destination in destinations {
+            if let Some(round) = self.rounds.get_mut(&destination) {
+                round.rests_until = None;
+            }
+        }
+    }
+
     /// Groups that may have more at once, because all that was claimed of them was accepted, and that was all asked for.
     pub(crate) fn go_on_with(&mut self, groups: Vec<(String, String)>) {
         for (destination, group) in groups {

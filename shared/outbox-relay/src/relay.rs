@@ -1,6 +1,6 @@
 //! The relay and its run.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -154,6 +154,7 @@ impl<P: Publish> Relay<P> {
         let mut failure = None;
         let mut is_quiet = false;
         let mut marking_since = None;
+        let mut moved = HashSet::new();
         let mut n_held = 0;
         let most_held = MOST_BATCHES.saturating_mul(self.policy.batch_size as usize);
         loop {
@@ -175,6 +176,7 @@ impl<P: Publish> Relay<P> {
             {
                 let is_alone = sending.is_empty();
                 pace.asks();
+                claimer.agenda.have_moved(std::mem::take(&mut moved));
                 claiming.push(async move {
                     let claimed =
                         self.claim_next(&mut claimer, traffic, is_alone, times.claim_until).await;
@@ -218,6 +220,7 @@ impl<P: Publish> Relay<P> {
                     match sent {
                         Ok(sent) => {
                             report.add(sent.tally);
+                            moved.extend(sent.moved);
                             if let Some(claimer) = &mut idle {
                                 claimer.agenda.go_on_with(sent.go_on_with);
                             }

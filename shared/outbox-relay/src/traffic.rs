@@ -48,12 +48,21 @@ struct Destination {
     n_untold: u32,
     /// The claim that probed it in vain, if the database has not been told.
     failed_probe: Option<ClaimToken>,
-    /// Whether the database has failed requests of it, and is to be told when one is accepted.
-    is_ailing: bool,
-    /// Whether one was, and the database has not been told.
-    has_recovered: bool,
+    told: Told,
     is_open: bool,
     last_code: String,
+}
+
+/// What the database knows of a destination.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Told {
+    /// Of no failed request.
+    #[default]
+    Well,
+    /// Of some, and it is to be told when one is accepted.
+    Ailing,
+    /// Of some, though one was accepted after them.
+    NotOfRecovery,
 }
 
 /// Whether a request may be started.
@@ -91,10 +100,10 @@ impl Traffic {
         for due in due {
             let destination = state.of(&due.destination);
             // What we have not told yet, the database can't know.
-            if destination.has_recovered {
+            if destination.told == Told::NotOfRecovery {
                 continue;
             }
-            destination.is_ailing = due.failed_requests > 0;
+            destination.told = if due.failed_requests > 0 { Told::Ailing } else { Told::Well };
             // Another relay may have opened or closed it.
             destination.is_open = due.breaker_open || destination.n_untold >= FAILURES_TO_OPEN;
             if !due.breaker_open && destination.n_untold == 0 {
@@ -166,9 +175,9 @@ impl Traffic {
     pub(crate) fn news(&self) -> Option<News> {
         let mut news = News::default();
         for (name, it) in &mut self.state().by_destination {
-            if std::mem::take(&mut it.has_recovered) {
+            if it.told == Told::NotOfRecovery {
                 news.recovered.push(name.clone());
-                it.is_ailing = false;
+                it.told = Told::Well;
             }
             if it.n_untold > 0 {
                 news.failed.push(FailedRequests {
@@ -177,7 +186,7 @@ impl Traffic {
                     code: it.last_code.clone(),
                     probe: it.failed_probe.take(),
                 });
-                it.is_ailing = true;
+                it.told = Told::Ailing;
             }
         }
         (news != News::default()).then_some(news)
@@ -239,7 +248,9 @@ impl Destination {
             // A message's own failure alone proves that somebody answers, and no more.
             if outcomes.iter().any(|outcome| matches!(outcome, Outcome::Accepted { .. })) {
                 self.has_accepted = true;
-                self.has_recovered |= self.is_ailing;
+                if self.told == Told::Ailing {
+                    self.told = Told::NotOfRecovery;
+                }
                 self.n_untold = 0;
                 self.failed_probe = None;
                 self.is_open = false;

@@ -115,6 +115,18 @@ async fn a_free_group_behind_5000_that_wait_is_served_in_the_same_run() {
     }
 }
 
+/// Each claim takes one message of each of the groups; between two claims all of them are leased, which is not the end.
+#[tokio::test]
+async fn a_run_goes_on_until_all_its_groups_are_drained() {
+    let db = Database::fresh().await;
+    let endpoint = Endpoint::start();
+    db.insert(8_000, "'orders'", "CASE WHEN i % 2 = 0 THEN 'g' || i % 500 END").await;
+    let to = destinations([queue_at("orders", &endpoint.queue_url("orders.fifo"))]);
+    let relay = relay(&db, &endpoint.sdk_config(), to, RunPolicy::default());
+    let report = relay.run(None, &CancellationToken::new()).await.unwrap();
+    assert_eq!((report.dispatched, report.drained), (8_000, true));
+}
+
 #[tokio::test]
 async fn three_relays_on_one_hot_group_send_it_in_order_and_nothing_twice() {
     let db = Database::fresh().await;
