@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 mod archive;
+mod breaker;
 mod cases;
+mod chaos;
 mod claim;
 mod cli;
 mod clock;
@@ -11,17 +13,20 @@ mod connect;
 mod connection;
 mod crash;
 mod deadline;
+mod deadly;
 mod discard;
 mod enqueue;
 mod failover;
 mod function;
 mod hold;
 mod layering;
+mod linger;
 mod mark;
 mod migrate;
 mod order;
 mod outage;
 mod plan;
+mod poison;
 mod pooler;
 mod publish;
 mod purge;

@@ -63,8 +63,13 @@ async fn a_relay_claims_and_marks_and_changes_nothing_that_is_sent() {
     marks.push(claim.messages[1].id, Mark::Released);
     assert_eq!(store.mark(claim.token, &marks).await.unwrap().fenced, 0);
 
-    let failed = FailedRequests { destination: "orders".into(), n_requests: 3, code: "c".into() };
-    assert_eq!(store.requests_failed(claim.token, &[failed]).await.unwrap(), ["orders"]);
+    let failed = FailedRequests {
+        destination: "orders".into(),
+        n_requests: 3,
+        code: "c".into(),
+        probe: None,
+    };
+    assert_eq!(store.requests_failed(&[failed]).await.unwrap(), ["orders"]);
     db.run("UPDATE outbox.destination SET probe_at = now()").await;
     let wanted =
         Wanted { probes: vec!["orders".into()], ungrouped: quotas.to_vec(), ..Wanted::default() };

@@ -3,6 +3,7 @@
 //! Each claim is sent and marked by itself, beside others of the run, so that a destination which does not answer keeps
 //! nobody waiting. Marks are written when the claim is through, and a moment after the first of them where it is not.
 
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
@@ -32,6 +33,8 @@ pub(crate) struct Sent {
     pub(crate) tally: Tally,
     /// Groups that may have more at once.
     pub(crate) go_on_with: Vec<(String, String)>,
+    /// Destinations whose groups have moved on.
+    pub(crate) moved: HashSet<String>,
 }
 
 /// What all claims of a run share.
@@ -58,6 +61,8 @@ impl<P: Publish> Relay<P> {
         {
             self.isolate(token, suspect.id, cutoff.mark).await?;
         }
+        let grouped = claim.messages.iter().filter(|message| message.message_group.is_some());
+        let moved = grouped.map(|message| message.destination.clone()).collect();
         let (lanes, marks) = Lanes::new(claim.messages, &self.destinations, policy.max_attempts);
         let mut sending = Sending {
             lanes,
@@ -67,8 +72,9 @@ impl<P: Publish> Relay<P> {
             work: shared.traffic.work(),
         };
         sending.mark(marks);
-        let is_probe = |destination: &str| probes.contains(destination);
-        let mut sent = self.send_and_mark(&mut sending, token, cutoff, &is_probe, shared).await?;
+        let probe = |destination: &str| probes.contains(destination).then_some(token);
+        let mut sent = self.send_and_mark(&mut sending, token, cutoff, &probe, shared).await?;
+        sent.moved = moved;
         if !sending.has_released {
             sent.go_on_with = full_groups;
             sent.go_on_with.retain(|group| !sending.lanes.has_stopped(group));
@@ -82,7 +88,7 @@ impl<P: Publish> Relay<P> {
         sending: &mut Sending<'_>,
         token: ClaimToken,
         cutoff: Cutoff,
-        is_probe: &(dyn Fn(&str) -> bool + Sync),
+        probe: &(dyn Fn(&str) -> Option<ClaimToken> + Sync),
         shared: Shared<'_>,
     ) -> Result<Sent, Error> {
         let Shared { traffic, stop, .. } = shared;
@@ -96,7 +102,8 @@ impl<P: Publish> Relay<P> {
                 failure.is_none() && !stop.is_cancelled() && Instant::now() < cutoff.send;
             let mut waits = false;
             while may_send {
-                let start = |destination: &str| traffic.start(destination, is_probe(destination));
+                let start =
+                    |destination: &str| traffic.start(destination, probe(destination).is_some());
                 match sending.lanes.next_request(start) {
                     Ok(request) => in_flight.push(self.send(request, cutoff.answer)),
                     Err(start) => {
@@ -115,6 +122,8 @@ impl<P: Publish> Relay<P> {
             }
             tokio::select! {
                 Some((request, outcomes)) = in_flight.next() => {
+                    let probe = probe(&request.destination.name);
+                    traffic.finish(&request.destination.name, &outcomes, probe);
                     self.take_in(sending, request, outcomes, traffic);
                 }
                 Some(written) = writing.next() => match written {
@@ -150,10 +159,10 @@ impl<P: Publish> Relay<P> {
 
     async fn send(&self, request: Request, answer_until: Instant) -> (Request, Vec<Outcome>) {
         let answer = self.publisher.publish(&request.destination, &request.entries);
-        let outcomes = match tokio::time::timeout_at(answer_until.into(), answer).await {
-            Ok(outcomes) => outcomes,
-            Err(_) => vec![Outcome::Failed(gave_up()); request.entries.len()],
-        };
+        let answer = tokio::time::timeout_at(answer_until.into(), answer).await;
+        let mut outcomes = answer.unwrap_or_default();
+        // An entry without an outcome, which a publisher owes us, counts as not accepted.
+        outcomes.resize_with(request.entries.len(), || Outcome::Failed(gave_up()));
         (request, outcomes)
     }
 
@@ -164,9 +173,6 @@ impl<P: Publish> Relay<P> {
         mut outcomes: Vec<Outcome>,
         traffic: &Traffic,
     ) {
-        // An entry without an outcome, which a publisher owes us, counts as not accepted.
-        outcomes.resize_with(request.entries.len(), || Outcome::Failed(gave_up()));
-        traffic.finish(&request.destination.name, &outcomes);
         if !traffic.has_accepted(&request.destination.name) {
             blame_request(&mut outcomes);
         }
@@ -187,7 +193,7 @@ impl<P: Publish> Relay<P> {
             false => self.mark(token, marks, until).await,
         };
         if let Some(news) = traffic.news() {
-            self.tell(token, news, until).await;
+            self.tell(news, until).await;
         }
         written
     }

@@ -37,17 +37,19 @@ mod table {
     pub(crate) const CLAIM: Query = query!(claim,
         [UUID, TEXT, INT8, INT4, INT4, TEXT_ARRAY, INT4_ARRAY],
         ["id", "message_id", "destination", "message_type", "message_group", "payload", "content_type",
-         "headers", "correlation_id", "traceparent", "attempts", "lost_claims", "was_alone"]);
+         "headers", "correlation_id", "traceparent", "attempts", "lost_claims", "was_alone", "has_failed"]);
     pub(crate) const CLAIM_GROUPS: Query = query!(claim_groups,
         [UUID, TEXT, INT8, INT4, INT4, TEXT_ARRAY, TEXT_ARRAY, INT4_ARRAY],
         ["id", "message_id", "destination", "message_type", "message_group", "payload", "content_type",
-         "headers", "correlation_id", "traceparent", "attempts", "lost_claims", "was_alone"]);
+         "headers", "correlation_id", "traceparent", "attempts", "lost_claims", "was_alone", "has_failed"]);
     pub(crate) const GROUPS: Query = query!(groups,
         [TEXT_ARRAY, TEXT_ARRAY, INT4], ["destination", "message_group", "lost_claims"]);
     pub(crate) const PROBE: Query = query!(probe,
         [UUID, TEXT_ARRAY, INT8], ["name"]);
+    pub(crate) const PROBE_UNUSED: Query = query!(probe_unused,
+        [UUID, TEXT_ARRAY], []);
     pub(crate) const REQUESTS_FAILED: Query = query!(requests_failed,
-        [TEXT_ARRAY, INT4_ARRAY, TEXT_ARRAY, UUID], ["name"]);
+        [TEXT_ARRAY, INT4_ARRAY, TEXT_ARRAY, UUID_ARRAY], ["name"]);
     pub(crate) const RECOVERED: Query = query!(recovered,
         [TEXT_ARRAY], ["name"]);
     pub(crate) const MARK_DISPATCHED: Query = query!(mark_dispatched,
@@ -112,6 +114,7 @@ pub const ALL: &[Query] = &[
     CLAIM_GROUPS,
     GROUPS,
     PROBE,
+    PROBE_UNUSED,
     REQUESTS_FAILED,
     RECOVERED,
     MARK_DISPATCHED,

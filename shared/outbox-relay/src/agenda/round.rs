@@ -20,7 +20,7 @@ pub(super) struct Round {
     pub(super) is_over: bool,
     pub(super) n_visited: u32,
     pub(super) has_found: bool,
-    rests_until: Option<Instant>,
+    pub(super) rests_until: Option<Instant>,
 }
 
 impl Round {

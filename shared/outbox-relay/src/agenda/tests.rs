@@ -55,9 +55,10 @@ fn claim_of(n: i64, destination: &str) -> Claim {
         attempts: 1,
         lost_claims: 0,
         was_alone: false,
+        has_failed: false,
     };
     let (token, messages) = (ClaimToken::new(Uuid::nil()), (1..=n).map(message).collect());
-    Claim { token, messages, leased_until: Instant::now() }
+    Claim { token, messages, probes: Vec::new(), leased_until: Instant::now() }
 }
 
 #[test]
