@@ -109,7 +109,7 @@ fn measured(report: &RunReport, destinations: &[String]) -> RunMetrics {
         released: report.released,
         oldest_due_seconds: report.oldest_due_seconds,
         held_groups: is_known.then(|| due().map(|due| due.held_groups.unsigned_abs()).sum()),
-        open_breakers: count(due().filter(|due| due.breaker_open).count()),
+        open_breakers: count(due().filter(|due| due.breaker.is_open()).count()),
         destinations: ages
             .filter(|_| is_known)
             .map(|(name, age)| DestinationMetrics { name, oldest_due_seconds: Some(age) })

@@ -10,7 +10,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
-use outbox_store::{Claim, DueDestination, GroupQuota, GroupsFrom, Quota, Visited, Wanted};
+use outbox_store::{
+    Breaker, Claim, DueDestination, GroupQuota, GroupsFrom, Quota, Visited, Wanted,
+};
 
 use crate::suspects;
 use crate::traffic::Traffic;
@@ -63,13 +65,12 @@ impl Agenda {
     /// Takes in what is due.
     pub(crate) fn looked(&mut self, due: Vec<DueDestination>, now: Instant) {
         self.looked_at = Some(now);
-        let may_be_claimed =
-            |due: &DueDestination| !due.paused && (!due.breaker_open || due.probe_due);
+        let may_be_claimed = |due: &DueDestination| !due.paused && due.breaker != Breaker::Open;
         self.destinations = due
             .into_iter()
             .filter(may_be_claimed)
             .map(|due| Known {
-                is_probe: due.breaker_open,
+                is_probe: due.breaker == Breaker::ProbeDue,
                 destination: due.destination,
                 has_ungrouped: due.has_ungrouped,
                 has_groups: due.has_groups,

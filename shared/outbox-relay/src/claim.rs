@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::ops::RangeInclusive;
 use std::time::Instant;
 
+use outbox::ClaimToken;
 use outbox_publish::Publish;
 use outbox_store::{Claim, Terms, Wanted};
 
@@ -18,12 +19,12 @@ use crate::traffic::Traffic;
 pub(crate) enum Claimed {
     /// Messages to send.
     Messages(Batch),
-    /// Nothing, but a destination that is left alone has something due.
-    OnlyResting,
+    /// Nothing, but a destination whose breaker is open may have something due.
+    OnlyBehindBreakers,
     /// Nothing: all that is due is paused, held by another relay, or behind something that is.
     Nothing,
-    /// Nothing yet: it is the turn of suspects, which are not sent beside others.
-    NotYet,
+    /// The run is over before anything was found.
+    TooLate,
 }
 
 /// A claim, and what was asked for.
@@ -44,30 +45,27 @@ pub(crate) struct Claimer {
 }
 
 impl<P: Publish> Relay<P> {
-    /// Claims the next batch, and looks for more where what is known is used up. `is_alone` tells whether no other claim is
-    /// on its way.
+    /// Claims the next batch, and looks for more where what is known is used up, until the run is over.
     pub(crate) async fn claim_next(
         &self,
         claimer: &mut Claimer,
         traffic: &Traffic,
-        is_alone: bool,
+        is_over: impl Fn() -> bool,
         until: Option<Instant>,
     ) -> Result<Claimed, Error> {
         let mut has_looked = false;
         loop {
+            if is_over() {
+                return Ok(Claimed::TooLate);
+            }
             if claimer.agenda.is_old(Instant::now()) {
                 self.look(&mut claimer.agenda, traffic, until).await?;
                 has_looked = true;
             }
-            if claimer.lookout.is_due(false, Instant::now()) {
-                if !is_alone && claimer.lookout.wants_quiet(Instant::now()) {
-                    return Ok(Claimed::NotYet);
-                }
-                if is_alone
-                    && let Some(batch) = self.claim_suspects(claimer, traffic, until).await?
-                {
-                    return Ok(Claimed::Messages(batch));
-                }
+            if claimer.lookout.is_due(false, Instant::now())
+                && let Some(batch) = self.claim_suspects(claimer, traffic, until).await?
+            {
+                return Ok(Claimed::Messages(batch));
             }
             let wanted = claimer.agenda.wanted(self.policy.batch_size, traffic);
             if !wanted.is_empty() {
@@ -85,13 +83,12 @@ impl<P: Publish> Relay<P> {
                 break;
             }
         }
-        if is_alone
-            && claimer.lookout.is_due(true, Instant::now())
+        if claimer.lookout.is_due(true, Instant::now())
             && let Some(batch) = self.claim_suspects(claimer, traffic, until).await?
         {
             return Ok(Claimed::Messages(batch));
         }
-        Ok(if traffic.leaves_some() { Claimed::OnlyResting } else { Claimed::Nothing })
+        Ok(if traffic.has_open_breaker() { Claimed::OnlyBehindBreakers } else { Claimed::Nothing })
     }
 
     async fn look(
@@ -100,8 +97,9 @@ impl<P: Publish> Relay<P> {
         traffic: &Traffic,
         until: Option<Instant>,
     ) -> Result<(), Error> {
+        let asked_at = Instant::now();
         let due = within(until, self.store.due()).await.map_err(Error::Claim)?;
-        traffic.observe(&due);
+        traffic.observe(&due, asked_at);
         agenda.looked(due, Instant::now());
         Ok(())
     }
@@ -154,16 +152,22 @@ impl<P: Publish> Relay<P> {
         let (probes, unused): (HashSet<_>, HashSet<_>) =
             claim.probes.iter().cloned().partition(|name| claim.has_any_of(name));
         if !unused.is_empty() {
-            self.give_probes_back(&claim, &Vec::from_iter(unused), until).await;
+            self.give_probes_back(claim.token, &Vec::from_iter(unused), until).await;
         }
         Ok(Batch { claim, probes, full_groups, is_of_suspects: false })
     }
 
-    async fn give_probes_back(&self, claim: &Claim, unused: &[String], until: Option<Instant>) {
-        if let Err(error) = within(until, self.store.probe_unused(claim.token, unused)).await {
+    /// Lets probes be made anew that told nothing of their destinations: they had no message, or one at fault itself.
+    pub(crate) async fn give_probes_back(
+        &self,
+        token: ClaimToken,
+        unused: &[String],
+        until: Option<Instant>,
+    ) {
+        if let Err(error) = within(until, self.store.probe_unused(token, unused)).await {
             tracing::warn!(
                 error.r#type = error.code(),
-                "probe without a message was not given back, the next one is a minute later"
+                "probe that told nothing was not given back, the next one is a minute later"
             );
         }
     }

@@ -2,6 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+/// Longer than anything takes.
+const LONG: Duration = Duration::from_hours(24);
+
 /// The moments of one claim, on the monotonic clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cutoff {
@@ -12,6 +15,8 @@ pub(crate) struct Cutoff {
     /// The mark is given up, and with it the run. What is left of the deadline is for the run's own answer; after a
     /// lease's end a mark is still good as long as nobody else has claimed.
     pub(crate) mark: Instant,
+    /// Not even a mark that is late already is tried longer: the function is about to be killed.
+    pub(crate) end: Instant,
 }
 
 impl Cutoff {
@@ -24,12 +29,15 @@ impl Cutoff {
         deadline_margin: Duration,
     ) -> Self {
         let by_lease = Self::kept_back(leased_until, (lease / 10).min(Duration::from_secs(10)));
-        let Some(deadline) = deadline else { return by_lease };
+        let Some(deadline) = deadline else {
+            return Self { end: Instant::now() + LONG, ..by_lease };
+        };
         let by_deadline = Self::kept_back(deadline, deadline_margin);
         Self {
             send: by_lease.send.min(by_deadline.send),
             answer: by_lease.answer.min(by_deadline.answer),
             mark: by_lease.mark.min(by_deadline.mark),
+            end: by_deadline.end,
         }
     }
 
@@ -38,6 +46,7 @@ impl Cutoff {
             send: before(end, margin),
             answer: before(end, margin / 2),
             mark: before(end, margin / 4),
+            end: before(end, margin / 8),
         }
     }
 }

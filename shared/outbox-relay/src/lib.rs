@@ -1,13 +1,11 @@
 //! The engine: claim, publish, mark, until nothing is due or the time is up.
 //!
 //! ```text
-//!           due -> quotas -> claim ------------------------------.
-//!                              |                                 | the next claim is made
-//!   route and check each message, pack requests                  | while this one is sent
-//!                              |                                 |
-//!   publish, several at once -> an outcome each -> a mark each   |
-//!                              |                                 |
-//!                     mark, guarded by the claim token <---------'
+//!   pace.rs      when the next claim is made; several are on their way side by side
+//!     claim.rs     look what is due (agenda.rs: destinations, and groups that are free), claim, suspects apart
+//!       lanes.rs     route and check each message, pack requests
+//!         publish.rs   send, several requests at once (traffic.rs: how many each destination may have, and its breaker)
+//!           mark.rs      a mark for each message, guarded by the claim's token; what was not sent is released
 //! ```
 //!
 //! What it keeps to: a message is marked dispatched only for an accepted entry of its own; nothing is sent after
@@ -22,6 +20,7 @@ mod cutoff;
 mod error;
 mod lanes;
 mod mark;
+mod pace;
 mod publish;
 mod relay;
 mod report;

@@ -6,7 +6,7 @@ use outbox::ClaimToken;
 use outbox_publish::Publish;
 use outbox_store::{Marks, Tally};
 
-use crate::cutoff::{before, within};
+use crate::cutoff::{Cutoff, before, within};
 use crate::error::Error;
 use crate::relay::Relay;
 use crate::traffic::News;
@@ -18,7 +18,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// What a single try gets: one that a silent connection swallows must leave time for another.
 const LONGEST_TRY: Duration = Duration::from_secs(6);
 
-/// What the first try gets at least; the deadline's margin has room for it.
+/// What the first try gets at least, if the deadline leaves so much.
 const FIRST_TRY: Duration = Duration::from_millis(500);
 
 impl<P: Publish> Relay<P> {
@@ -28,10 +28,10 @@ impl<P: Publish> Relay<P> {
         &self,
         token: ClaimToken,
         mut marks: Marks,
-        until: Instant,
+        cutoff: Cutoff,
     ) -> Result<Tally, Error> {
         // A process that was frozen may wake past its time. The token guards the mark, so it is tried all the same.
-        let until = until.max(Instant::now() + FIRST_TRY);
+        let until = cutoff.mark.max(Instant::now() + FIRST_TRY).min(cutoff.end);
         let mut tally = Tally::default();
         let mut locked = Marks::default();
         let mut pause = FIRST_PAUSE;
@@ -71,16 +71,16 @@ impl<P: Publish> Relay<P> {
     }
 
     /// Tells the database which destinations fail and which have recovered, as far as it lets us: all relays go by it.
-    pub(crate) async fn tell(&self, news: News, until: Instant) {
+    pub(crate) async fn tell(&self, news: &News, until: Instant) {
         let News { recovered, failed } = news;
         let told = async {
             if !recovered.is_empty() {
-                for name in self.store.recovered(&recovered).await? {
+                for name in self.store.recovered(recovered).await? {
                     tracing::info!(messaging.destination.name = name, "breaker closed");
                 }
             }
             if !failed.is_empty() {
-                for name in self.store.requests_failed(&failed).await? {
+                for name in self.store.requests_failed(failed).await? {
                     tracing::error!(messaging.destination.name = name, "breaker opened");
                 }
             }

@@ -22,7 +22,7 @@ use crate::error::Error;
 use crate::lanes::{Lanes, Request, log_dead};
 use crate::relay::Relay;
 use crate::suspects::must_be_alone;
-use crate::traffic::{Start, Traffic, Work};
+use crate::traffic::{Standing, Start, Traffic, Work};
 
 /// How long a mark waits for company while requests of its claim are in flight.
 const MARK_WITHIN: Duration = Duration::from_millis(250);
@@ -50,6 +50,7 @@ impl<P: Publish> Relay<P> {
     pub(crate) async fn publish_and_mark(
         &self,
         batch: Batch,
+        work: Work<'_>,
         shared: Shared<'_>,
     ) -> Result<Sent, Error> {
         let Batch { claim, probes, full_groups, .. } = batch;
@@ -69,11 +70,17 @@ impl<P: Publish> Relay<P> {
             marks: Marks::default(),
             first_mark_at: None,
             has_released: false,
-            work: shared.traffic.work(),
+            work,
+            told_of: HashSet::new(),
         };
         sending.mark(marks);
         let probe = |destination: &str| probes.contains(destination).then_some(token);
-        let mut sent = self.send_and_mark(&mut sending, token, cutoff, &probe, shared).await?;
+        let sent = self.send_and_mark(&mut sending, token, cutoff, &probe, shared).await;
+        let unused: Vec<String> = probes.difference(&sending.told_of).cloned().collect();
+        if !unused.is_empty() {
+            self.give_probes_back(token, &unused, Some(cutoff.mark)).await;
+        }
+        let mut sent = sent?;
         sent.moved = moved;
         if !sending.has_released {
             sent.go_on_with = full_groups;
@@ -118,12 +125,14 @@ impl<P: Publish> Relay<P> {
             let has_work = may_send && sending.lanes.has_work(|name| traffic.is_held_up(name));
             sending.work.set(has_work);
             if writing.is_empty() && sending.is_mark_due(Instant::now()) {
-                writing.push(self.write(token, sending.take_marks(), traffic, cutoff.mark));
+                writing.push(self.write(token, sending.take_marks(), traffic, cutoff));
             }
             tokio::select! {
                 Some((request, outcomes)) = in_flight.next() => {
                     let probe = probe(&request.destination.name);
-                    traffic.finish(&request.destination.name, &outcomes, probe);
+                    if traffic.finish(&request.destination.name, &outcomes, probe) {
+                        sending.told_of.insert(request.destination.name.clone());
+                    }
                     self.take_in(sending, request, outcomes, traffic);
                 }
                 Some(written) = writing.next() => match written {
@@ -145,12 +154,12 @@ impl<P: Publish> Relay<P> {
         let unsent: Vec<i64> = sending.lanes.take_unsent().collect();
         sending.has_released |= !unsent.is_empty();
         sending.mark(unsent.iter().map(|&id| (id, Mark::Released)));
-        match self.write(token, sending.take_marks(), traffic, cutoff.mark).await {
+        match self.write(token, sending.take_marks(), traffic, cutoff).await {
             Ok(tally) => sent.tally += tally,
             Err(error) => {
                 // What can't be marked dispatched may still be handed back.
                 sending.mark(unsent.iter().map(|&id| (id, Mark::Released)));
-                _ = self.write(token, sending.take_marks(), traffic, cutoff.mark).await;
+                _ = self.write(token, sending.take_marks(), traffic, cutoff).await;
                 failure.get_or_insert(error);
             }
         }
@@ -173,8 +182,10 @@ impl<P: Publish> Relay<P> {
         mut outcomes: Vec<Outcome>,
         traffic: &Traffic,
     ) {
-        if !traffic.has_accepted(&request.destination.name) {
-            blame_request(&mut outcomes);
+        match traffic.standing(&request.destination.name) {
+            Standing::Works => {}
+            Standing::FellSilent => blame_request(&mut outcomes, 1),
+            Standing::Unknown => blame_request(&mut outcomes, 2),
         }
         sending.lanes.take_in(&request, &outcomes);
         sending.mark(mark_each(request, outcomes, &self.policy));
@@ -186,14 +197,15 @@ impl<P: Publish> Relay<P> {
         token: ClaimToken,
         marks: Marks,
         traffic: &Traffic,
-        until: Instant,
+        cutoff: Cutoff,
     ) -> Result<Tally, Error> {
         let written = match marks.is_empty() {
             true => Ok(Tally::default()),
-            false => self.mark(token, marks, until).await,
+            false => self.mark(token, marks, cutoff).await,
         };
         if let Some(news) = traffic.news() {
-            self.tell(news, until).await;
+            self.tell(&news, cutoff.mark).await;
+            traffic.told(&news);
         }
         written
     }
@@ -206,6 +218,8 @@ struct Sending<'a> {
     first_mark_at: Option<Instant>,
     has_released: bool,
     work: Work<'a>,
+    /// Destinations of which a request has told whether they are well.
+    told_of: HashSet<String>,
 }
 
 impl Sending<'_> {

@@ -13,12 +13,13 @@ use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use crate::agenda::Agenda;
-use crate::claim::{Claimed, Claimer};
+use crate::claim::{Batch, Claimed, Claimer};
 use crate::cutoff::{before, within};
 use crate::error::Error;
-use crate::publish::Shared;
+use crate::pace::Pace;
+use crate::publish::{Sent, Shared};
 use crate::report::RunReport;
-use crate::suspects::Lookout;
+use crate::suspects::{Lookout, QUIET_WITHIN};
 use crate::traffic::Traffic;
 
 /// The engine: built once, run many times. Several may run at once, in one process or in many.
@@ -38,16 +39,9 @@ pub struct Relay<P> {
 const CLAIMS_AT_WORK: usize = 2;
 const MOST_BATCHES: usize = 8;
 
-/// A drained run polls soon after it had something to do, and then less and less often down to the policy's pace.
-const FIRST_POLL: u32 = 8;
-
 /// A claim that is only being marked is mostly through in a moment, and a poll would take its connection. Where a row is locked
 /// by somebody it is not, and others must not wait for that.
 const MARK_BEFORE_POLL: Duration = Duration::from_millis(500);
-
-/// Failed claims in a row after which a run gives up, and the pause before each further try.
-const MOST_FAILED_CLAIMS: u32 = 5;
-const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(500);
 
 /// The times of a run, on the monotonic clock.
 #[derive(Clone, Copy)]
@@ -147,22 +141,38 @@ impl<P: Publish> Relay<P> {
         report: &mut RunReport,
     ) -> (Option<Claimer>, Result<(), Error>) {
         let Shared { traffic, stop, .. } = shared;
+        let stopped = CancellationToken::new();
+        stopped.cancel();
         let mut idle = Some(claimer);
         let mut claiming = FuturesUnordered::new();
         let mut sending = FuturesUnordered::new();
         let mut pace = Pace::new(self.policy.poll);
         let mut failure = None;
         let mut is_quiet = false;
+        let mut suspects = None;
         let mut marking_since = None;
         let mut moved = HashSet::new();
         let mut n_held = 0;
         let most_held = MOST_BATCHES.saturating_mul(self.policy.batch_size as usize);
+        let is_over_now = || {
+            stop.is_cancelled() || times.start_until.is_some_and(|until| Instant::now() >= until)
+        };
         loop {
-            let is_over = stop.is_cancelled()
-                || times.start_until.is_some_and(|until| Instant::now() >= until);
-            // Suspects are sent beside nothing else.
+            let is_over = is_over_now();
+            // Suspects are sent beside nothing else, and handed back if that takes too long.
             is_quiet &= !sending.is_empty();
+            if let Some((batch, quiet_by)) = suspects.take() {
+                if sending.is_empty() {
+                    (is_quiet, report.drained) = (true, false);
+                    sending.push(self.on_its_way(batch, shared));
+                } else if is_over || Instant::now() >= quiet_by {
+                    sending.push(self.on_its_way(batch, Shared { stop: &stopped, ..shared }));
+                } else {
+                    suspects = Some((batch, quiet_by));
+                }
+            }
             let may_claim = !is_quiet
+                && suspects.is_none()
                 && (sending.len() < CLAIMS_AT_WORK
                     || (n_held < most_held && traffic.n_at_work() < CLAIMS_AT_WORK));
             let is_marking = !sending.is_empty() && traffic.is_idle() && pace.is_polling();
@@ -174,18 +184,19 @@ impl<P: Publish> Relay<P> {
                 && marked_by.is_none_or(|moment| Instant::now() >= moment)
                 && let Some(mut claimer) = idle.take()
             {
-                let is_alone = sending.is_empty();
                 pace.asks();
                 claimer.agenda.have_moved(std::mem::take(&mut moved));
                 claiming.push(async move {
-                    let claimed =
-                        self.claim_next(&mut claimer, traffic, is_alone, times.claim_until).await;
+                    let claimed = self
+                        .claim_next(&mut claimer, traffic, is_over_now, times.claim_until)
+                        .await;
                     (claimer, claimed)
                 });
             }
             let wake_at = marked_by.map_or(pace.wake_at(), |moment| moment.max(pace.wake_at()));
             let is_drained = pace.is_drained(times.linger_until);
-            if claiming.is_empty() && sending.is_empty() && (is_over || is_drained) {
+            let is_idle = claiming.is_empty() && sending.is_empty() && suspects.is_none();
+            if is_idle && (is_over || is_drained) {
                 let failure = failure.or(pace.last_error);
                 return (idle, failure.map_or(Ok(()), Err));
             }
@@ -194,15 +205,15 @@ impl<P: Publish> Relay<P> {
                     idle = Some(claimer);
                     match claimed {
                         Ok(Claimed::Messages(batch)) => {
-                            let n_messages = batch.claim.messages.len();
-                            n_held += n_messages;
-                            report.claimed += n_messages as u64;
-                            report.drained = false;
-                            is_quiet = batch.is_of_suspects;
+                            n_held += batch.claim.messages.len();
+                            report.claimed += batch.claim.messages.len() as u64;
                             pace.found();
-                            sending.push(async move {
-                                (n_messages, self.publish_and_mark(batch, shared).await)
-                            });
+                            if batch.is_of_suspects {
+                                suspects = Some((batch, Instant::now() + QUIET_WITHIN));
+                            } else {
+                                report.drained = false;
+                                sending.push(self.on_its_way(batch, shared));
+                            }
                         }
                         Ok(nothing) => {
                             report.drained =
@@ -236,10 +247,21 @@ impl<P: Publish> Relay<P> {
                 }
                 () = tokio::time::sleep_until(wake_at.into()),
                     if !is_over && may_claim && idle.is_some() => {}
+                () = tokio::time::sleep_until(quiet_by(suspects.as_ref()).into()), if suspects.is_some() => {}
                 () = stop.cancelled(), if !is_over => {}
                 () = traffic.changed(), if !may_claim => {}
             }
         }
+    }
+
+    /// A claim on its way, and how many messages it holds. It counts as at work from now on, and not when it is polled first.
+    fn on_its_way<'a>(
+        &'a self,
+        batch: Batch,
+        shared: Shared<'a>,
+    ) -> impl Future<Output = (usize, Result<Sent, Error>)> + use<'a, P> {
+        let (n_messages, work) = (batch.claim.messages.len(), shared.traffic.work());
+        async move { (n_messages, self.publish_and_mark(batch, work, shared).await) }
     }
 
     fn positions(&self) -> std::sync::MutexGuard<'_, HashMap<String, String>> {
@@ -257,86 +279,7 @@ impl<P: Publish> Relay<P> {
     }
 }
 
-/// When the next claim is made.
-struct Pace {
-    poll: Duration,
-    pause: Duration,
-    /// `None`: at once.
-    next: Option<Instant>,
-    has_succeeded: bool,
-    n_failed: u32,
-    /// Of the last claim, if it failed.
-    last_error: Option<Error>,
-    /// Whether another claim came through while this one was made.
-    has_news: bool,
-}
-
-impl Pace {
-    fn new(poll: Duration) -> Self {
-        let pause = poll / FIRST_POLL;
-        Self {
-            poll,
-            pause,
-            next: None,
-            has_succeeded: false,
-            n_failed: 0,
-            last_error: None,
-            has_news: false,
-        }
-    }
-
-    fn asks(&mut self) {
-        self.has_news = false;
-    }
-
-    fn is_due(&self) -> bool {
-        self.next.is_none_or(|next| Instant::now() >= next)
-    }
-
-    /// Whether nothing was left at the last claim, and no time is left for another.
-    fn is_drained(&self, linger_until: Instant) -> bool {
-        self.n_failed == 0 && self.next.is_some_and(|next| next >= linger_until)
-    }
-
-    /// Whether the last claim came back empty.
-    fn is_polling(&self) -> bool {
-        self.next.is_some()
-    }
-
-    /// Long before that something else happens, where nothing is to be waited for.
-    fn wake_at(&self) -> Instant {
-        self.next.unwrap_or_else(|| Instant::now() + self.poll)
-    }
-
-    fn found(&mut self) {
-        *self = Self { has_succeeded: true, ..Self::new(self.poll) };
-    }
-
-    fn found_nothing(&mut self) {
-        self.next = (!self.has_news).then(|| Instant::now() + self.pause);
-        self.pause = (self.pause * 2).min(self.poll);
-        (self.has_succeeded, self.n_failed, self.last_error) = (true, 0, None);
-    }
-
-    /// A claim is through: what waited behind it may be free.
-    fn has_news(&mut self) {
-        if self.n_failed == 0 {
-            (self.has_news, self.next) = (true, None);
-        }
-    }
-
-    /// A run that has worked before tries again a few times, as a fail-over takes seconds; one that has not fails at once and
-    /// clearly, but for a connection that led nowhere: the next one is new. Returns the error if the run is to end.
-    fn failed(&mut self, error: Error) -> Option<Error> {
-        self.n_failed += 1;
-        let was_stale = self.n_failed == 1 && error.store().condemns_connection();
-        let is_worth_it = error.store().is_transient() && (self.has_succeeded || was_stale);
-        if !is_worth_it || self.n_failed > MOST_FAILED_CLAIMS {
-            return Some(error);
-        }
-        tracing::warn!(error.r#type = error.store().code(), "claiming failed and is tried again");
-        self.next = Some(Instant::now() + PAUSE_AFTER_FAILURE * self.n_failed);
-        self.last_error = Some(error);
-        None
-    }
+/// Until when suspects wait for what is on its way.
+fn quiet_by(suspects: Option<&(Batch, Instant)>) -> Instant {
+    suspects.map_or_else(Instant::now, |(_, quiet_by)| *quiet_by)
 }

@@ -22,8 +22,9 @@ const LOST_TO_BE_ALONE: i32 = 4;
 /// How long clean messages may keep suspects waiting, and how often a drained run looks for new ones.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// How long what is on its way may take to make room for suspects.
-const QUIET_WITHIN: Duration = Duration::from_secs(1);
+/// How long what is on its way may take to make room for suspects; if it takes longer, because a destination does not answer,
+/// they are handed back, and others go on.
+pub(crate) const QUIET_WITHIN: Duration = Duration::from_secs(1);
 
 /// Whether the message is to be announced and sent alone.
 pub(crate) fn must_be_alone(message: &Message) -> bool {
@@ -36,12 +37,11 @@ pub(crate) struct Lookout {
     at: Instant,
     /// Whether the last look found some; at the start there may be some.
     found: bool,
-    quiet_since: Option<Instant>,
 }
 
 impl Lookout {
     pub(crate) fn new(now: Instant) -> Self {
-        Self { at: now + PAUSE, found: true, quiet_since: None }
+        Self { at: now + PAUSE, found: true }
     }
 
     /// Whether to look now. With clean messages to send it waits, for a suspect may end the run.
@@ -50,18 +50,7 @@ impl Lookout {
     }
 
     pub(crate) fn looked(&mut self, found: bool, now: Instant) {
-        *self = Self { at: now + PAUSE, found, quiet_since: None };
-    }
-
-    /// Whether to claim nothing until what is on its way is through, as suspects are not sent beside others. If that takes
-    /// too long, because a destination does not answer, suspects wait and others go on.
-    pub(crate) fn wants_quiet(&mut self, now: Instant) -> bool {
-        let since = *self.quiet_since.get_or_insert(now);
-        let is_waiting = now < since + QUIET_WITHIN;
-        if !is_waiting {
-            *self = Self { at: now + PAUSE, quiet_since: None, ..*self };
-        }
-        is_waiting
+        *self = Self { at: now + PAUSE, found };
     }
 }
 
@@ -86,16 +75,6 @@ mod tests {
     fn clean_messages_keep_suspects_waiting_for_a_moment_only() {
         let now = Instant::now();
         assert!(Lookout::new(now).is_due(false, now + PAUSE));
-    }
-
-    #[test]
-    fn others_make_room_for_suspects_for_a_moment_only() {
-        let now = Instant::now();
-        let mut lookout = Lookout::new(now);
-        let due = now + PAUSE;
-        assert!(lookout.wants_quiet(due));
-        assert!(!lookout.wants_quiet(due + QUIET_WITHIN));
-        assert!(!lookout.is_due(false, due + QUIET_WITHIN));
     }
 
     #[test]

@@ -22,10 +22,26 @@ pub struct DueDestination {
     pub paused: bool,
     /// Requests in a row, of all relays, that have failed as a whole.
     pub failed_requests: i32,
-    /// Whether the breaker is open, and a claim would get nothing unless it probes.
-    pub breaker_open: bool,
-    /// Whether it is open and it is time for a probe.
-    pub probe_due: bool,
+    /// Whether a claim would get something for all that has failed.
+    pub breaker: Breaker,
+}
+
+/// The state of a destination's circuit breaker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Breaker {
+    /// Its messages are claimed.
+    Closed,
+    /// A claim gets nothing.
+    Open,
+    /// A claim gets something if it probes.
+    ProbeDue,
+}
+
+impl Breaker {
+    /// Whether it is open, a probe being due or not.
+    pub fn is_open(self) -> bool {
+        self != Self::Closed
+    }
 }
 
 impl Store {
@@ -44,8 +60,11 @@ impl Store {
             held_groups: row.get("held_groups"),
             paused: row.get("paused"),
             failed_requests: row.get("failed_requests"),
-            breaker_open: row.get("breaker_open"),
-            probe_due: row.get("probe_due"),
+            breaker: match (row.get("breaker_open"), row.get("probe_due")) {
+                (false, _) => Breaker::Closed,
+                (true, false) => Breaker::Open,
+                (true, true) => Breaker::ProbeDue,
+            },
         });
         Ok(due.collect())
     }

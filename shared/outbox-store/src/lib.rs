@@ -50,7 +50,7 @@ pub use breaker::FailedRequests;
 pub use claim::{Claim, GroupQuota, Quota, Terms, Wanted};
 pub use dead::{DeadCount, Selection};
 pub use discard::Discard;
-pub use due::DueDestination;
+pub use due::{Breaker, DueDestination};
 pub use error::Error;
 pub use examine::Examination;
 pub use groups::{GroupsFrom, Visited};

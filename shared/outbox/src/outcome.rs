@@ -168,14 +168,14 @@ impl Mark {
     }
 }
 
-/// Takes failures that all entries of a request share for the request's own: a broker that takes none of several messages
-/// is more likely in trouble than all of them are. A permanent failure stays that of its entry.
-pub fn blame_request(outcomes: &mut [Outcome]) {
+/// Takes failures that all entries of a request share for the request's own, if they are so many at least: a broker that takes
+/// none of several messages is more likely in trouble than all of them are. A permanent failure stays that of its entry.
+pub fn blame_request(outcomes: &mut [Outcome], at_least: usize) {
     let is_passing = |outcome: &Outcome| match outcome {
         Outcome::Accepted { .. } => false,
         Outcome::Failed(failure) => failure.class != FailureClass::Permanent,
     };
-    if outcomes.len() < 2 || !outcomes.iter().all(is_passing) {
+    if outcomes.len() < at_least || !outcomes.iter().all(is_passing) {
         return;
     }
     for outcome in outcomes {
@@ -246,7 +246,7 @@ mod tests {
         let accepted = Outcome::Accepted { broker_message_id: "b".into() };
         let transient = failed(FailureClass::Transient);
         let scopes = |mut outcomes: Vec<Outcome>| {
-            blame_request(&mut outcomes);
+            blame_request(&mut outcomes, 2);
             let is_of_request =
                 |o: &Outcome| matches!(o, Outcome::Failed(f) if f.scope == Scope::Request);
             outcomes.iter().filter(|outcome| is_of_request(outcome)).count()

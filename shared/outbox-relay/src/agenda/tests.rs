@@ -12,8 +12,7 @@ fn due(destination: &str, has_ungrouped: bool, has_groups: bool) -> DueDestinati
         held_groups: 0,
         paused: false,
         failed_requests: 0,
-        breaker_open: false,
-        probe_due: false,
+        breaker: Breaker::Closed,
     }
 }
 
@@ -133,9 +132,9 @@ fn the_next_run_goes_on_where_the_last_one_ended() {
 
 #[test]
 fn a_destination_whose_breaker_is_open_is_asked_for_one_message_when_a_probe_is_due() {
-    let open = DueDestination { breaker_open: true, ..due("a", true, false) };
+    let open = DueDestination { breaker: Breaker::Open, ..due("a", true, false) };
     assert!(agenda(vec![open.clone()]).wanted(10, &Traffic::new(16)).is_empty());
-    let mut agenda = agenda(vec![DueDestination { probe_due: true, ..open }]);
+    let mut agenda = agenda(vec![DueDestination { breaker: Breaker::ProbeDue, ..open }]);
     let wanted = agenda.wanted(10, &Traffic::new(16));
     assert_eq!((n_wanted(&wanted), wanted.probes.as_slice()), (1, &["a".to_owned()][..]));
     agenda.claimed(&wanted, &claim_of(0, "a"));
