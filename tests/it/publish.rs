@@ -26,6 +26,7 @@ fn message(payload: &str) -> Message {
         attempts: 1,
         lost_claims: 0,
         was_alone: false,
+        has_failed: false,
     }
 }
 

@@ -62,7 +62,7 @@ impl Lanes {
         }
         let lanes = entries.into_iter().filter_map(|(name, entries)| {
             let destination = Arc::clone(destinations.get(&name)?);
-            let packer = Packer::new(destination.max_bytes, entries);
+            let packer = Packer::new(destination.max_bytes, first_tries_first(entries));
             Some(Lane { destination, packer })
         });
         (Self { lanes: lanes.collect(), turn: 0, stopped }, marks)
@@ -122,6 +122,18 @@ impl Lanes {
         let lanes = std::mem::take(&mut self.lanes);
         lanes.into_iter().flat_map(|lane| lane.packer.into_unsent()).map(|e| e.message.id)
     }
+}
+
+/// Puts behind what has failed before: once a destination has accepted something in a run, a message that fails there is
+/// at fault itself. Poison that always went first would never be found out. A group goes by its first message, as a whole.
+fn first_tries_first(entries: Vec<Entry>) -> impl Iterator<Item = Entry> {
+    let mut groups: HashMap<String, bool> = HashMap::new();
+    let has_failed = |entry: &Entry| match &entry.message.message_group {
+        None => entry.message.has_failed,
+        Some(group) => *groups.entry(group.clone()).or_insert(entry.message.has_failed),
+    };
+    let (again, first): (Vec<_>, Vec<_>) = entries.into_iter().partition(has_failed);
+    first.into_iter().chain(again)
 }
 
 fn prepare(

@@ -184,3 +184,4 @@ fn message(row: &Row) -> Message {
         was_alone: row.get("was_alone"),
     }
 }
+        has_failed: row.get("has_failed"),

@@ -37,11 +37,11 @@ mod table {
     pub(crate) const CLAIM: Query = query!(claim,
         [UUID, TEXT, INT8, INT4, INT4, TEXT_ARRAY, INT4_ARRAY],
         ["id", "message_id", "destination", "message_type", "message_group", "payload", "content_type",
-         "headers", "correlation_id", "traceparent", "attempts", "lost_claims", "was_alone"]);
+         "headers", "correlation_id", "traceparent", "attempts", "lost_claims", "was_alone", "has_failed"]);
     pub(crate) const CLAIM_GROUPS: Query = query!(claim_groups,
         [UUID, TEXT, INT8, INT4, INT4, TEXT_ARRAY, TEXT_ARRAY, INT4_ARRAY],
         ["id", "message_id", "destination", "message_type", "message_group", "payload", "content_type",
-         "headers", "correlation_id", "traceparent", "attempts", "lost_claims", "was_alone"]);
+         "headers", "correlation_id", "traceparent", "attempts", "lost_claims", "was_alone", "has_failed"]);
     pub(crate) const GROUPS: Query = query!(groups,
         [TEXT_ARRAY, TEXT_ARRAY, INT4], ["destination", "message_group", "lost_claims"]);
     pub(crate) const PROBE: Query = query!(probe,

@@ -103,6 +103,8 @@ pub struct Message {
     pub lost_claims: i32,
     /// Whether it has been sent alone since then, and that claim was lost too.
     pub was_alone: bool,
+    /// Whether an attempt has failed since it was enqueued or redriven.
+    pub has_failed: bool,
 }
 
 /// The fence of one claim: fresh each time, so that a relay that lost its lease can mark nothing.
@@ -142,6 +144,7 @@ pub(crate) mod tests {
             attempts: 1,
             lost_claims: 0,
             was_alone: false,
+            has_failed: false,
         }
     }
 

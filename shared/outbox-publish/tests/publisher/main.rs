@@ -35,6 +35,7 @@ fn entry(payload: &str, destination: &Destination) -> Entry {
         attempts: 1,
         lost_claims: 0,
         was_alone: false,
+        has_failed: false,
     };
     Entry::prepare(message, destination).unwrap()
 }

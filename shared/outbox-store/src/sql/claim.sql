@@ -9,7 +9,7 @@
 --   $7 integer[] quota of each: most messages to lease
 -- Returns the leased messages in order of id, with their attempt number; lost_claims counts the claims in a row before
 -- this one that ended without an outcome (a lease that stands in the row is that of one), was_alone tells whether
--- isolate.sql announced it.
+-- isolate.sql announced it, has_failed whether an attempt failed since it was enqueued or redriven.
 -- Uses message_fresh_idx, message_scheduled_idx, message_pkey.
 -- Never leases more than the quotas, nor a row that another relay holds, nor one of a destination that is paused or whose
 -- breaker is open, unless this claim probes it (probe.sql).
@@ -84,9 +84,10 @@ leased AS (
     ))
     RETURNING m.id, m.message_id, m.destination, m.message_type, m.message_group, m.payload, m.content_type,
               m.headers::text AS headers, m.correlation_id, m.traceparent, m.attempts,
-              m.lost_claims, coalesce(m.last_error_code = 'no_outcome', false) AS was_alone
+              m.lost_claims, coalesce(m.last_error_code = 'no_outcome', false) AS was_alone,
+              m.first_failed_at IS NOT NULL AS has_failed
 )
 SELECT id, message_id, destination, message_type, message_group, payload, content_type, headers,
-       correlation_id, traceparent, attempts, lost_claims, was_alone
+       correlation_id, traceparent, attempts, lost_claims, was_alone, has_failed
 FROM leased
 ORDER BY id

@@ -90,9 +90,10 @@ leased AS (
     ))
     RETURNING m.id, m.message_id, m.destination, m.message_type, m.message_group, m.payload, m.content_type,
               m.headers::text AS headers, m.correlation_id, m.traceparent, m.attempts,
-              m.lost_claims, coalesce(m.last_error_code = 'no_outcome', false) AS was_alone
+              m.lost_claims, coalesce(m.last_error_code = 'no_outcome', false) AS was_alone,
+              m.first_failed_at IS NOT NULL AS has_failed
 )
 SELECT id, message_id, destination, message_type, message_group, payload, content_type, headers,
-       correlation_id, traceparent, attempts, lost_claims, was_alone
+       correlation_id, traceparent, attempts, lost_claims, was_alone, has_failed
 FROM leased
 ORDER BY id
