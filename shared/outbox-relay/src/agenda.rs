@@ -94,7 +94,8 @@ impl Agenda {
         let first = fastrand::usize(..self.destinations.len().max(1));
         self.destinations.rotate_left(first);
         for known in self.destinations.iter().filter(|known| known.has_groups) {
-            self.rounds.entry(known.destination.clone()).or_default().begin_again(now);
+            let first = || Round { is_from_first: true, ..Round::default() };
+            self.rounds.entry(known.destination.clone()).or_insert_with(first).begin_again(now);
         }
     }
 
@@ -307,4 +308,39 @@ fn shares(whole: u32, n: usize) -> impl Iterator<Item = u32> {
     let n = u32::try_from(n).unwrap_or(u32::MAX);
     let (each, left_over) = if n == 0 { (0, 0) } else { (whole / n, whole % n) };
     (0..n).map(move |place| each + u32::from(place < left_over))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with_groups(destination: &str) -> DueDestination {
+        DueDestination {
+            destination: destination.to_owned(),
+            oldest_due_seconds: 0.0,
+            has_ungrouped: false,
+            has_groups: true,
+            held_groups: 0,
+            paused: false,
+            failed_requests: 0,
+            breaker_open: false,
+            probe_due: false,
+        }
+    }
+
+    #[test]
+    fn a_round_that_begins_at_the_first_group_visits_each_once() {
+        let now = Instant::now();
+        let mut agenda = Agenda::default();
+        agenda.looked(vec![with_groups("orders")], now);
+        let (from, n_groups) = agenda.search();
+        assert_eq!(from[0].group, "");
+        let waiting = ["a", "b"].map(|group| Visited {
+            destination: "orders".to_owned(),
+            message_group: group.to_owned(),
+            lost_claims: None,
+        });
+        agenda.searched(from, n_groups, waiting.into(), now);
+        assert!(agenda.search().0.is_empty());
+    }
 }

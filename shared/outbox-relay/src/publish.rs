@@ -3,6 +3,7 @@
 //! Each claim is sent and marked by itself, beside others of the run, so that a destination which does not answer keeps
 //! nobody waiting. Marks are written when the claim is through, and a moment after the first of them where it is not.
 
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
@@ -32,6 +33,8 @@ pub(crate) struct Sent {
     pub(crate) tally: Tally,
     /// Groups that may have more at once.
     pub(crate) go_on_with: Vec<(String, String)>,
+    /// Destinations whose groups have moved on.
+    pub(crate) moved: HashSet<String>,
 }
 
 /// What all claims of a run share.
@@ -58,6 +61,8 @@ impl<P: Publish> Relay<P> {
         {
             self.isolate(token, suspect.id, cutoff.mark).await?;
         }
+        let grouped = claim.messages.iter().filter(|message| message.message_group.is_some());
+        let moved = grouped.map(|message| message.destination.clone()).collect();
         let (lanes, marks) = Lanes::new(claim.messages, &self.destinations, policy.max_attempts);
         let mut sending = Sending {
             lanes,
@@ -67,8 +72,9 @@ impl<P: Publish> Relay<P> {
             work: shared.traffic.work(),
         };
         sending.mark(marks);
-        let is_probe = |destination: &str| probes.contains(destination);
-        let mut sent = self.send_and_mark(&mut sending, token, cutoff, &is_probe, shared).await?;
+        let probe = |destination: &str| probes.contains(destination).then_some(token);
+        let mut sent = self.send_and_mark(&mut sending, token, cutoff, &probe, shared).await?;
+        sent.moved = moved;
         if !sending.has_released {
             sent.go_on_with = full_groups;
             sent.go_on_with.retain(|group| !sending.lanes.has_stopped(group));

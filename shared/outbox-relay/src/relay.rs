@@ -1,6 +1,6 @@
 //! The relay and its run.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -34,12 +34,16 @@ pub struct Relay<P> {
 }
 
 /// Claims that may be under way at once. Two keep the requests in flight; more are only made while those before have
-/// nothing to send but to destinations that hold them up.
+/// nothing to send but to destinations that hold them up, and hold less than so many full batches.
 const CLAIMS_AT_WORK: usize = 2;
-const MOST_CLAIMS: usize = 8;
+const MOST_BATCHES: usize = 8;
 
 /// A drained run polls soon after it had something to do, and then less and less often down to the policy's pace.
 const FIRST_POLL: u32 = 8;
+
+/// A claim that is only being marked is mostly through in a moment, and a poll would take its connection. Where a row is locked
+/// by somebody it is not, and others must not wait for that.
+const MARK_BEFORE_POLL: Duration = Duration::from_millis(500);
 
 /// Failed claims in a row after which a run gives up, and the pause before each further try.
 const MOST_FAILED_CLAIMS: u32 = 5;
@@ -149,6 +153,10 @@ impl<P: Publish> Relay<P> {
         let mut pace = Pace::new(self.policy.poll);
         let mut failure = None;
         let mut is_quiet = false;
+        let mut marking_since = None;
+        let mut moved = HashSet::new();
+        let mut n_held = 0;
+        let most_held = MOST_BATCHES.saturating_mul(self.policy.batch_size as usize);
         loop {
             let is_over = stop.is_cancelled()
                 || times.start_until.is_some_and(|until| Instant::now() >= until);
@@ -156,23 +164,26 @@ impl<P: Publish> Relay<P> {
             is_quiet &= !sending.is_empty();
             let may_claim = !is_quiet
                 && (sending.len() < CLAIMS_AT_WORK
-                    || (sending.len() < MOST_CLAIMS && traffic.n_at_work() < CLAIMS_AT_WORK));
-            // A claim that is only being marked will be through in a moment; a poll would take its connection.
+                    || (n_held < most_held && traffic.n_at_work() < CLAIMS_AT_WORK));
             let is_marking = !sending.is_empty() && traffic.is_idle() && pace.is_polling();
-            let may_claim = may_claim && !is_marking;
+            marking_since = is_marking.then(|| marking_since.unwrap_or_else(Instant::now));
+            let marked_by = marking_since.map(|since: Instant| since + MARK_BEFORE_POLL);
             if !is_over
                 && may_claim
                 && pace.is_due()
+                && marked_by.is_none_or(|moment| Instant::now() >= moment)
                 && let Some(mut claimer) = idle.take()
             {
                 let is_alone = sending.is_empty();
                 pace.asks();
+                claimer.agenda.have_moved(std::mem::take(&mut moved));
                 claiming.push(async move {
                     let claimed =
                         self.claim_next(&mut claimer, traffic, is_alone, times.claim_until).await;
                     (claimer, claimed)
                 });
             }
+            let wake_at = marked_by.map_or(pace.wake_at(), |moment| moment.max(pace.wake_at()));
             let is_drained = pace.is_drained(times.linger_until);
             if claiming.is_empty() && sending.is_empty() && (is_over || is_drained) {
                 return (idle, failure.map_or(Ok(()), Err));
@@ -182,11 +193,15 @@ impl<P: Publish> Relay<P> {
                     idle = Some(claimer);
                     match claimed {
                         Ok(Claimed::Messages(batch)) => {
-                            report.claimed += batch.claim.messages.len() as u64;
+                            let n_messages = batch.claim.messages.len();
+                            n_held += n_messages;
+                            report.claimed += n_messages as u64;
                             report.drained = false;
                             is_quiet = batch.is_of_suspects;
                             pace.found();
-                            sending.push(self.publish_and_mark(batch, shared));
+                            sending.push(async move {
+                                (n_messages, self.publish_and_mark(batch, shared).await)
+                            });
                         }
                         Ok(nothing) => {
                             report.drained =
@@ -201,20 +216,24 @@ impl<P: Publish> Relay<P> {
                         }
                     }
                 }
-                Some(sent) = sending.next() => match sent {
-                    Ok(sent) => {
-                        report.add(sent.tally);
-                        if let Some(claimer) = &mut idle {
-                            claimer.agenda.go_on_with(sent.go_on_with);
+                Some((n_messages, sent)) = sending.next() => {
+                    n_held -= n_messages;
+                    match sent {
+                        Ok(sent) => {
+                            report.add(sent.tally);
+                            moved.extend(sent.moved);
+                            if let Some(claimer) = &mut idle {
+                                claimer.agenda.go_on_with(sent.go_on_with);
+                            }
+                            pace.has_news();
                         }
-                        pace.has_news();
+                        Err(error) => {
+                            stop.cancel();
+                            failure = Some(error);
+                        }
                     }
-                    Err(error) => {
-                        stop.cancel();
-                        failure = Some(error);
-                    }
-                },
-                () = tokio::time::sleep_until(pace.wake_at().into()),
+                }
+                () = tokio::time::sleep_until(wake_at.into()),
                     if !is_over && may_claim && idle.is_some() => {}
                 () = stop.cancelled(), if !is_over => {}
                 () = traffic.changed(), if !may_claim => {}
