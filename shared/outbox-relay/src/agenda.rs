@@ -201,9 +201,26 @@ impl Agenda {
         for known in &mut self.destinations {
             known.has_ungrouped &= !exhausted.contains(known.destination.as_str());
         }
-        // One probe is enough, whatever it got.
-        self.destinations
-            .retain(|known| !known.is_probe || !wanted.probes.contains(&known.destination));
+        self.probed(wanted, claim);
+    }
+
+    /// Takes in which probes are under way: one is enough. Where a probe got no message, another claim may get one.
+    pub(crate) fn probed(&mut self, wanted: &Wanted, claim: &Claim) {
+        let may_probe_again = |destination: &String| {
+            !wanted.probes.contains(destination)
+                || (claim.probes.contains(destination) && !claim.has_any_of(destination))
+        };
+        self.destinations.retain(|known| !known.is_probe || may_probe_again(&known.destination));
+    }
+
+    /// Claims of groups of these destinations are through. A round that found nothing beside them tells nothing any more: the
+    /// groups that were leased may be free.
+    pub(crate) fn have_moved(&mut self, destinations: HashSet<String>) {
+        for destination in destinations {
+            if let Some(round) = self.rounds.get_mut(&destination) {
+                round.rests_until = None;
+            }
+        }
     }
 
     /// Groups that may have more at once, because all that was claimed of them was accepted, and that was all asked for.
@@ -225,13 +242,17 @@ impl Agenda {
         n_together: u32,
         traffic: &Traffic,
     ) -> Vec<Wanted> {
-        let is_open = |known: &&Known| !known.is_probe && !traffic.is_held_up(&known.destination);
+        let is_open = |known: &&Known| known.is_probe || !traffic.is_held_up(&known.destination);
         let open: Vec<&Known> = self.destinations.iter().filter(is_open).collect();
+        let is_probe = |name: &str| open.iter().any(|it| it.is_probe && it.destination == name);
+        let mut probes = HashSet::new();
         let groups: Vec<GroupQuota> = self
             .suspects
             .iter()
             .filter(|((destination, _), lost)| {
-                lost_claims.contains(lost) && open.iter().any(|it| it.destination == *destination)
+                lost_claims.contains(lost)
+                    && open.iter().any(|it| it.destination == *destination)
+                    && (!is_probe(destination) || probes.insert(destination.clone()))
             })
             .take(n_together as usize)
             .map(|((destination, group), _)| GroupQuota {
@@ -243,14 +264,20 @@ impl Agenda {
         for quota in &groups {
             self.suspects.remove(&(quota.destination.clone(), quota.message_group.clone()));
         }
-        let mut all = vec![Wanted { groups, ..Wanted::default() }];
+        let probes = probes.into_iter().collect();
+        let mut all = vec![Wanted { groups, probes, ..Wanted::default() }];
         for some in open.chunks(n_together as usize) {
             let quotas =
                 some.iter().zip(shares(n_together, some.len())).map(|(known, n_messages)| Quota {
                     destination: known.destination.clone(),
-                    n_messages,
+                    n_messages: if known.is_probe { n_messages.min(1) } else { n_messages },
                 });
-            all.push(Wanted { ungrouped: quotas.collect(), ..Wanted::default() });
+            let probes = some.iter().filter(|it| it.is_probe).map(|it| it.destination.clone());
+            all.push(Wanted {
+                ungrouped: quotas.collect(),
+                probes: probes.collect(),
+                ..Wanted::default()
+            });
         }
         all.retain(|wanted| !wanted.is_empty());
         all

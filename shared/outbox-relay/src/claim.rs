@@ -130,6 +130,7 @@ impl<P: Publish> Relay<P> {
             let n_together = n_together.min(self.policy.batch_size);
             for wanted in claimer.agenda.wanted_suspects(&lost_claims, n_together, traffic) {
                 let batch = self.lease(&wanted, lost_claims.clone(), until).await?;
+                claimer.agenda.probed(&wanted, &batch.claim);
                 if !batch.claim.messages.is_empty() {
                     found = Some(Batch { is_of_suspects: true, ..batch });
                     break 'levels;
@@ -150,8 +151,21 @@ impl<P: Publish> Relay<P> {
         let claim = self.store.claim(wanted, lost_claims, terms);
         let claim = within(until, claim).await.map_err(Error::Claim)?;
         let full_groups = full_groups(wanted, &claim);
-        let probes = wanted.probes.iter().cloned().collect();
+        let (probes, unused): (HashSet<_>, HashSet<_>) =
+            claim.probes.iter().cloned().partition(|name| claim.has_any_of(name));
+        if !unused.is_empty() {
+            self.give_probes_back(&claim, &Vec::from_iter(unused), until).await;
+        }
         Ok(Batch { claim, probes, full_groups, is_of_suspects: false })
+    }
+
+    async fn give_probes_back(&self, claim: &Claim, unused: &[String], until: Option<Instant>) {
+        if let Err(error) = within(until, self.store.probe_unused(claim.token, unused)).await {
+            tracing::warn!(
+                error.r#type = error.code(),
+                "probe without a message was not given back, the next one is a minute later"
+            );
+        }
     }
 }
 

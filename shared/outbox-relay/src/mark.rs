@@ -67,17 +67,17 @@ impl<P: Publish> Relay<P> {
     }
 
     /// Tells the database which destinations fail and which have recovered, as far as it lets us: all relays go by it.
-    pub(crate) async fn tell(&self, token: ClaimToken, news: News, until: Instant) {
-        let News { failed, recovered } = news;
+    pub(crate) async fn tell(&self, news: News, until: Instant) {
+        let News { recovered, failed } = news;
         let told = async {
-            if !failed.is_empty() {
-                for name in self.store.requests_failed(token, &failed).await? {
-                    tracing::error!(messaging.destination.name = name, "breaker opened");
-                }
-            }
             if !recovered.is_empty() {
                 for name in self.store.recovered(&recovered).await? {
                     tracing::info!(messaging.destination.name = name, "breaker closed");
+                }
+            }
+            if !failed.is_empty() {
+                for name in self.store.requests_failed(&failed).await? {
+                    tracing::error!(messaging.destination.name = name, "breaker opened");
                 }
             }
             Ok(())

@@ -88,7 +88,7 @@ impl<P: Publish> Relay<P> {
         sending: &mut Sending<'_>,
         token: ClaimToken,
         cutoff: Cutoff,
-        is_probe: &(dyn Fn(&str) -> bool + Sync),
+        probe: &(dyn Fn(&str) -> Option<ClaimToken> + Sync),
         shared: Shared<'_>,
     ) -> Result<Sent, Error> {
         let Shared { traffic, stop, .. } = shared;
@@ -102,7 +102,8 @@ impl<P: Publish> Relay<P> {
                 failure.is_none() && !stop.is_cancelled() && Instant::now() < cutoff.send;
             let mut waits = false;
             while may_send {
-                let start = |destination: &str| traffic.start(destination, is_probe(destination));
+                let start =
+                    |destination: &str| traffic.start(destination, probe(destination).is_some());
                 match sending.lanes.next_request(start) {
                     Ok(request) => in_flight.push(self.send(request, cutoff.answer)),
                     Err(start) => {
@@ -121,6 +122,8 @@ impl<P: Publish> Relay<P> {
             }
             tokio::select! {
                 Some((request, outcomes)) = in_flight.next() => {
+                    let probe = probe(&request.destination.name);
+                    traffic.finish(&request.destination.name, &outcomes, probe);
                     self.take_in(sending, request, outcomes, traffic);
                 }
                 Some(written) = writing.next() => match written {
@@ -156,10 +159,10 @@ impl<P: Publish> Relay<P> {
 
     async fn send(&self, request: Request, answer_until: Instant) -> (Request, Vec<Outcome>) {
         let answer = self.publisher.publish(&request.destination, &request.entries);
-        let outcomes = match tokio::time::timeout_at(answer_until.into(), answer).await {
-            Ok(outcomes) => outcomes,
-            Err(_) => vec![Outcome::Failed(gave_up()); request.entries.len()],
-        };
+        let answer = tokio::time::timeout_at(answer_until.into(), answer).await;
+        let mut outcomes = answer.unwrap_or_default();
+        // An entry without an outcome, which a publisher owes us, counts as not accepted.
+        outcomes.resize_with(request.entries.len(), || Outcome::Failed(gave_up()));
         (request, outcomes)
     }
 
@@ -170,9 +173,6 @@ impl<P: Publish> Relay<P> {
         mut outcomes: Vec<Outcome>,
         traffic: &Traffic,
     ) {
-        // An entry without an outcome, which a publisher owes us, counts as not accepted.
-        outcomes.resize_with(request.entries.len(), || Outcome::Failed(gave_up()));
-        traffic.finish(&request.destination.name, &outcomes);
         if !traffic.has_accepted(&request.destination.name) {
             blame_request(&mut outcomes);
         }
@@ -193,7 +193,7 @@ impl<P: Publish> Relay<P> {
             false => self.mark(token, marks, until).await,
         };
         if let Some(news) = traffic.news() {
-            self.tell(token, news, until).await;
+            self.tell(news, until).await;
         }
         written
     }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use outbox::{FailureClass, Outcome, Scope};
+use outbox::{ClaimToken, FailureClass, Outcome, Scope};
 use outbox_store::{DueDestination, FailedRequests};
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
@@ -44,12 +44,25 @@ struct Destination {
     in_flight: usize,
     has_accepted: bool,
     failed_in_row: u32,
-    /// Failed requests that the database has not been told of.
+    /// Failed requests since the last accepted one that the database has not been told of.
     n_untold: u32,
-    /// Whether the database has failed requests of it, and is to be told when one is accepted.
-    is_ailing: bool,
+    /// The claim that probed it in vain, if the database has not been told.
+    failed_probe: Option<ClaimToken>,
+    told: Told,
     is_open: bool,
     last_code: String,
+}
+
+/// What the database knows of a destination.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Told {
+    /// Of no failed request.
+    #[default]
+    Well,
+    /// Of some, and it is to be told when one is accepted.
+    Ailing,
+    /// Of some, though one was accepted after them.
+    NotOfRecovery,
 }
 
 /// Whether a request may be started.
@@ -63,11 +76,11 @@ pub(crate) enum Start {
     Not,
 }
 
-/// What the database is to be told.
+/// What the database is to be told: first who has recovered, as what failed after that is a new row.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct News {
-    pub(crate) failed: Vec<FailedRequests>,
     pub(crate) recovered: Vec<String>,
+    pub(crate) failed: Vec<FailedRequests>,
 }
 
 impl Traffic {
@@ -86,8 +99,12 @@ impl Traffic {
         let mut state = self.state();
         for due in due {
             let destination = state.of(&due.destination);
-            destination.is_ailing = due.failed_requests > 0;
-            // Another relay may have opened or closed it; what we have not told yet, it can't know.
+            // What we have not told yet, the database can't know.
+            if destination.told == Told::NotOfRecovery {
+                continue;
+            }
+            destination.told = if due.failed_requests > 0 { Told::Ailing } else { Told::Well };
+            // Another relay may have opened or closed it.
             destination.is_open = due.breaker_open || destination.n_untold >= FAILURES_TO_OPEN;
             if !due.breaker_open && destination.n_untold == 0 {
                 destination.failed_in_row = u32::try_from(due.failed_requests).unwrap_or(0);
@@ -130,11 +147,16 @@ impl Traffic {
         Start::Now
     }
 
-    /// Takes in what became of a request.
-    pub(crate) fn finish(&self, destination: &str, outcomes: &[Outcome]) {
+    /// Takes in what became of a request, and of which claim it was if it was a probe.
+    pub(crate) fn finish(
+        &self,
+        destination: &str,
+        outcomes: &[Outcome],
+        probe: Option<ClaimToken>,
+    ) {
         let mut state = self.state();
         state.in_flight -= 1;
-        state.of(destination).finish(destination, outcomes);
+        state.of(destination).finish(destination, outcomes, probe);
         drop(state);
         self.changed.notify_waiters();
     }
@@ -153,16 +175,18 @@ impl Traffic {
     pub(crate) fn news(&self) -> Option<News> {
         let mut news = News::default();
         for (name, it) in &mut self.state().by_destination {
+            if it.told == Told::NotOfRecovery {
+                news.recovered.push(name.clone());
+                it.told = Told::Well;
+            }
             if it.n_untold > 0 {
                 news.failed.push(FailedRequests {
                     destination: name.clone(),
                     n_requests: std::mem::take(&mut it.n_untold),
                     code: it.last_code.clone(),
+                    probe: it.failed_probe.take(),
                 });
-                it.is_ailing = true;
-            } else if it.is_ailing && it.has_accepted && it.failed_in_row == 0 {
-                news.recovered.push(name.clone());
-                it.is_ailing = false;
+                it.told = Told::Ailing;
             }
         }
         (news != News::default()).then_some(news)
@@ -217,20 +241,25 @@ impl Destination {
         if self.has_accepted && self.failed_in_row == 0 { healthy } else { few.min(healthy) }
     }
 
-    fn finish(&mut self, name: &str, outcomes: &[Outcome]) {
+    fn finish(&mut self, name: &str, outcomes: &[Outcome], probe: Option<ClaimToken>) {
         self.in_flight -= 1;
         if !outcomes.iter().all(is_of_the_destination) {
             self.failed_in_row = 0;
             // A message's own failure alone proves that somebody answers, and no more.
             if outcomes.iter().any(|outcome| matches!(outcome, Outcome::Accepted { .. })) {
                 self.has_accepted = true;
+                if self.told == Told::Ailing {
+                    self.told = Told::NotOfRecovery;
+                }
                 self.n_untold = 0;
+                self.failed_probe = None;
                 self.is_open = false;
             }
             return;
         }
         self.failed_in_row += 1;
         self.n_untold += 1;
+        self.failed_probe = probe.or(self.failed_probe);
         if let Some(Outcome::Failed(failure)) = outcomes.first() {
             self.last_code.clone_from(&failure.code);
         }
@@ -275,7 +304,7 @@ mod tests {
     /// Starts and ends a request.
     fn request(traffic: &Traffic, outcomes: &[Outcome]) {
         assert_eq!(traffic.start("orders", false), Start::Now);
-        traffic.finish("orders", outcomes);
+        traffic.finish("orders", outcomes, None);
     }
 
     #[test]
@@ -291,9 +320,23 @@ mod tests {
         assert!(traffic.news().is_none(), "told once");
 
         assert_eq!(traffic.start("orders", true), Start::Now, "a probe may go");
-        traffic.finish("orders", &[accepted()]);
+        traffic.finish("orders", &[accepted()], None);
         assert_eq!(traffic.start("orders", false), Start::Now);
         assert_eq!(traffic.news().unwrap().recovered, ["orders"]);
+    }
+
+    #[test]
+    fn what_failed_after_an_accepted_request_is_told_as_a_new_row() {
+        let traffic = Traffic::new(16);
+        let down = failed(FailureClass::DestinationFault);
+        request(&traffic, std::slice::from_ref(&down));
+        request(&traffic, std::slice::from_ref(&down));
+        traffic.news().unwrap();
+        request(&traffic, &[accepted()]);
+        request(&traffic, &[down]);
+        let News { recovered, failed } = traffic.news().unwrap();
+        assert_eq!((recovered, failed[0].n_requests), (vec!["orders".to_owned()], 1));
+        assert!(traffic.news().is_none(), "told once");
     }
 
     #[test]
@@ -317,7 +360,7 @@ mod tests {
         }
         assert_eq!(traffic.start("orders", false), Start::Later);
         assert!(traffic.is_held_up("orders"));
-        traffic.finish("orders", &[accepted()]);
+        traffic.finish("orders", &[accepted()], None);
         for _ in 0..14 {
             assert_eq!(traffic.start("orders", false), Start::Now);
         }

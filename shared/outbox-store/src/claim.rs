@@ -67,8 +67,18 @@ pub struct Claim {
     pub token: ClaimToken,
     /// The messages, in order of their ids.
     pub messages: Vec<Message>,
+    /// Destinations that it may probe, of those that were asked for; it may have got no message of them.
+    pub probes: Vec<String>,
     /// A moment that is not after the end of the lease, on the caller's monotonic clock.
     pub leased_until: Instant,
+}
+
+impl Claim {
+    /// Whether it has got a message of that destination.
+    #[must_use]
+    pub fn has_any_of(&self, destination: &str) -> bool {
+        self.messages.iter().any(|message| message.destination == destination)
+    }
 }
 
 /// How long a relay may take to probe a destination: a call with all its attempts, and one more for each entry.
@@ -132,10 +142,11 @@ impl Store {
         let leased_until = Instant::now() + terms.lease;
         let answers = connection::guarded_all(&self.pool, &statements).await?;
         let is_probe = usize::from(!probes.is_empty());
-        let mut messages: Vec<Message> =
-            answers.iter().skip(is_probe).flatten().map(message).collect();
+        let (granted, claimed) = answers.split_at(is_probe);
+        let probes = granted.iter().flatten().map(|row| row.get("name")).collect();
+        let mut messages: Vec<Message> = claimed.iter().flatten().map(message).collect();
         messages.sort_unstable_by_key(|message| message.id);
-        Ok(Claim { token, messages, leased_until })
+        Ok(Claim { token, messages, probes, leased_until })
     }
 }
 
@@ -182,6 +193,6 @@ fn message(row: &Row) -> Message {
         attempts: row.get("attempts"),
         lost_claims: row.get("lost_claims"),
         was_alone: row.get("was_alone"),
+        has_failed: row.get("has_failed"),
     }
 }
-        has_failed: row.get("has_failed"),

@@ -46,8 +46,10 @@ mod table {
         [TEXT_ARRAY, TEXT_ARRAY, INT4], ["destination", "message_group", "lost_claims"]);
     pub(crate) const PROBE: Query = query!(probe,
         [UUID, TEXT_ARRAY, INT8], ["name"]);
+    pub(crate) const PROBE_UNUSED: Query = query!(probe_unused,
+        [UUID, TEXT_ARRAY], []);
     pub(crate) const REQUESTS_FAILED: Query = query!(requests_failed,
-        [TEXT_ARRAY, INT4_ARRAY, TEXT_ARRAY, UUID], ["name"]);
+        [TEXT_ARRAY, INT4_ARRAY, TEXT_ARRAY, UUID_ARRAY], ["name"]);
     pub(crate) const RECOVERED: Query = query!(recovered,
         [TEXT_ARRAY], ["name"]);
     pub(crate) const MARK_DISPATCHED: Query = query!(mark_dispatched,
@@ -91,6 +93,7 @@ pub const ALL: &[Query] = &[
     CLAIM_GROUPS,
     GROUPS,
     PROBE,
+    PROBE_UNUSED,
     REQUESTS_FAILED,
     RECOVERED,
     MARK_DISPATCHED,
