@@ -10,6 +10,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::claim::{claim, claim_of, ids, quota};
 
+mod interleavings;
+mod many;
+mod reference;
+
 const RETRY: Mark = Mark::Retry {
     delay: Duration::from_mins(1),
     gives_attempt_back: false,

@@ -1,9 +1,13 @@
 //! Destinations that fail: what they cost, and whom they hold back.
 
+use std::time::Duration;
+
 use outbox::{NewMessage, RunPolicy};
 use outbox_tests::endpoint::{Answer, Endpoint};
-use outbox_tests::{Database, destinations, queue_at, relay};
+use outbox_tests::{Database, destinations, eventually, queue_at, relay};
 use tokio_util::sync::CancellationToken;
+
+mod hour;
 
 /// Case R04.
 #[tokio::test]
@@ -58,6 +62,37 @@ async fn a_healthy_destination_is_served_in_the_first_run_beside_one_that_is_dow
     let report = relay.run(None, &CancellationToken::new()).await.unwrap();
     assert_eq!((report.dispatched, report.dead, report.drained), (10, 0, false));
     assert!(endpoint.calls() < 50, "{} calls", endpoint.calls());
+}
+
+/// Three black holes get a message now and then, and hold as many requests as they may. A run that lingers goes on beside them.
+#[tokio::test]
+async fn several_destinations_that_never_answer_keep_nobody_waiting() {
+    const HUNG: [&str; 3] = ["a", "b", "c"];
+    let db = Database::fresh().await;
+    let endpoint = Endpoint::start();
+    endpoint.answer_always(|request| {
+        if request.target.ends_with("/orders") { Answer::Accept } else { Answer::Hang }
+    });
+    let to = destinations(
+        ["a", "b", "c", "orders"].map(|name| queue_at(name, &endpoint.queue_url(name))),
+    );
+    let policy = RunPolicy { linger: Duration::from_secs(30), ..RunPolicy::default() };
+    let relay = relay(&db, &endpoint.sdk_config(), to, policy);
+    let stop = CancellationToken::new();
+    let meanwhile = async {
+        for n in 0..9 {
+            db.insert(1, &format!("'{}'", HUNG[n % 3]), "NULL").await;
+            endpoint.calls_reached(n + 1).await;
+        }
+        db.pending(1).await;
+        let sent = async || (db.count("dispatched").await == 1).then_some(endpoint.calls());
+        eventually("the healthy destination's message", sent).await
+    };
+    let n_calls = tokio::select! {
+        report = relay.run(None, &stop) => panic!("ended: {report:?}"),
+        n_calls = meanwhile => n_calls,
+    };
+    assert_eq!(n_calls, 10, "all nine requests were still waiting for their first answer");
 }
 
 /// Case R21: the age of nothing is 0, each time.

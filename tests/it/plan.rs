@@ -9,6 +9,8 @@ use outbox_tests::Database;
 use crate::claim::{claim, claim_of_both, quota};
 use crate::statement;
 
+mod blocked;
+
 /// A message is written three times: inserted, claimed, marked. The second is a HOT update.
 #[tokio::test]
 async fn a_claim_is_a_hot_update_that_touches_no_index() {

@@ -190,6 +190,21 @@ impl Database {
         eventually(&format!("{n} sessions that wait for a lock"), ask).await;
     }
 
+    /// Lets time pass: every moment that is written down lies so much further back.
+    pub async fn time_passes(&self, seconds: u32) {
+        self.run(&format!(
+            "UPDATE outbox.message
+             SET created_at = created_at - passed, available_at = available_at - passed,
+                 first_failed_at = first_failed_at - passed, locked_until = locked_until - passed
+             FROM make_interval(secs => {seconds}) AS passed
+             WHERE dispatched_at IS NULL AND dead_at IS NULL;
+             UPDATE outbox.destination
+             SET breaker_opened_at = breaker_opened_at - passed, probe_at = probe_at - passed
+             FROM make_interval(secs => {seconds}) AS passed"
+        ))
+        .await;
+    }
+
     /// Makes every waiting message due, as if its time had come.
     pub async fn everything_is_due(&self) {
         self.run("UPDATE outbox.message SET available_at = now() WHERE available_at > now()").await;

@@ -70,6 +70,11 @@ impl Process {
         Self { pid, output, ended, watching }
     }
 
+    /// Its process id, which ends the `claimed_by` of what it has claimed.
+    pub fn id(&self) -> i32 {
+        self.pid.as_raw_nonzero().get()
+    }
+
     /// Stops it where it stands, as a container is frozen between invocations or a machine stalls.
     pub fn freeze(&self) {
         self.signal(Signal::STOP);
