@@ -277,7 +277,7 @@ async fn a_fresh_message_id_is_given_only_when_asked_for_and_the_audit_keeps_the
     };
     let old = message_id(ids[0]).await;
     let as_admin = db.store_as(&db.url_as("outbox_admin").await);
-    let fresh = Redrive { with_new_message_ids: true, ..redrive(with_ids(&ids[..1])) };
+    let fresh = Redrive { new_dedup_id: true, ..redrive(with_ids(&ids[..1])) };
     assert_eq!(as_admin.redrive(&fresh).await.unwrap().n_messages, 1);
     let new = message_id(ids[0]).await;
     assert_ne!(new, old);

@@ -3,7 +3,7 @@
 use outbox_store::Interrupted;
 use thiserror::Error;
 
-use crate::deed::Action;
+use crate::operation::Action;
 
 /// Why a command was not carried out.
 #[derive(Debug, Error)]
@@ -35,7 +35,7 @@ impl Error {
     }
 }
 
-/// What an interrupted deed had done, and how to go on.
+/// What an interrupted operation had done, and how to go on.
 pub fn so_far(action: Action, interrupted: &Interrupted) -> String {
     let Interrupted { operation, n_messages, .. } = interrupted;
     let past = action.past();

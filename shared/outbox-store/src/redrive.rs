@@ -20,7 +20,7 @@ pub struct Redrive {
     pub rate: Option<NonZeroU32>,
     /// Whether each message gets a fresh message id. To every consumer it is then a message never seen before, copies that
     /// went out earlier notwithstanding; the audit keeps the old and the new id.
-    pub with_new_message_ids: bool,
+    pub new_dedup_id: bool,
     /// Who asks.
     pub actor: String,
     /// Why; kept in `outbox.audit`.
@@ -29,7 +29,7 @@ pub struct Redrive {
 
 impl Store {
     /// Makes dead messages pending again, with their attempts started anew. Identity, payload and group stay, so a consumer
-    /// that has taken a copy before discards this one; but see [`Redrive::with_new_message_ids`].
+    /// that has taken a copy before discards this one; but see [`Redrive::new_dedup_id`].
     ///
     /// A message that held its group is the group's head again. One whose group went on without it goes out after those
     /// that are dispatched by now; those of its group that are not wait for it, also for its time at a rate.
@@ -80,7 +80,7 @@ impl Store {
             (&operation.began_us as _, Type::INT8),
             (&rate as _, Type::INT4),
             (&n_before as _, Type::INT8),
-            (&redrive.with_new_message_ids as _, Type::BOOL),
+            (&redrive.new_dedup_id as _, Type::BOOL),
             (&redrive.actor as _, Type::TEXT),
             (&as_asked as _, Type::JSONB),
             (&redrive.reason as _, Type::TEXT),

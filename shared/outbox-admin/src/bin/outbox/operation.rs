@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use outbox_admin::{Action, Command, Deed, Discarded, Preview, Redriven, Reply, execute};
+use outbox_admin::{Action, Command, Discarded, Operation, Preview, Redriven, Reply, execute};
 use outbox_lambda::Program;
 
 use crate::args::Selected;
@@ -12,24 +12,24 @@ use crate::output::{Output, messages};
 use crate::status::dead_by_code;
 
 /// What is selected, with nothing said yet about what to do.
-pub(crate) fn of(selected: Selected) -> Deed {
+pub(crate) fn of(selected: Selected) -> Operation {
     let Selected { mut ids, destination, code, group, dead_before, dead_after, all } = selected;
     // An id that is given twice is one message, and counts as one.
     ids.sort_unstable();
     ids.dedup();
     let message_group = group;
-    let selected = Deed { ids, destination, code, message_group, ..Deed::default() };
-    Deed { dead_before, dead_after, all, ..selected }
+    let selected = Operation { ids, destination, code, message_group, ..Operation::default() };
+    Operation { dead_before, dead_after, all, ..selected }
 }
 
 pub(crate) async fn carry_out(
     action: Action,
-    deed: Deed,
+    operation: Operation,
     is_agreed: bool,
     output: Output,
 ) -> Result<Exit, Failure> {
-    deed.check(action).map_err(|error| Failure::usage(error.to_string()))?;
-    let is_agreed = is_agreed || deed.dry_run;
+    operation.check(action).map_err(|error| Failure::usage(error.to_string()))?;
+    let is_agreed = is_agreed || operation.dry_run;
     if !is_agreed && !can_ask() {
         let verb = action.name();
         return Err(Failure::usage(format!(
@@ -40,15 +40,15 @@ pub(crate) async fn carry_out(
     let context = Context::quiet(Program::CommandLine)?;
     let store = context.store()?;
     if !is_agreed {
-        let preview = deed.preview(&store).await.map_err(|error| context.failure(error))?;
+        let preview = operation.preview(&store).await.map_err(|error| context.failure(error))?;
         if !agrees(action, &preview)? {
             return Err(Failure::problem(format!("nothing was {}", action.past())));
         }
     }
-    let n_ids = deed.ids.len() as u64;
+    let n_ids = operation.ids.len() as u64;
     let command = match action {
-        Action::Redrive => Command::Redrive(deed),
-        Action::Discard => Command::Discard(deed),
+        Action::Redrive => Command::Redrive(operation),
+        Action::Discard => Command::Discard(operation),
     };
     let reply =
         execute(&store, &command, &actor()).await.map_err(|error| context.failure(error))?;

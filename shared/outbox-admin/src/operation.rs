@@ -23,7 +23,7 @@ pub enum Action {
 /// Which dead messages, how, and why. Whatever is given must match; something must be.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Deed {
+pub struct Operation {
     /// These ids only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ids: Vec<i64>,
@@ -33,8 +33,8 @@ pub struct Deed {
     /// Those whose last error has this code only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// This message group only, of whatever destination.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// This message group only, of whatever destination; in JSON also `group`, as on the command line.
+    #[serde(default, alias = "group", skip_serializing_if = "Option::is_none")]
     pub message_group: Option<String>,
     /// Those that died longer ago than this only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -110,7 +110,7 @@ impl Action {
     }
 }
 
-impl Deed {
+impl Operation {
     /// Counts what is selected; nothing is changed.
     ///
     /// # Errors
@@ -127,7 +127,7 @@ impl Deed {
         let redrive = Redrive {
             selection: self.selection(),
             rate: self.rate.and_then(|rate| u32::try_from(rate).ok()).and_then(NonZeroU32::new),
-            with_new_message_ids: self.new_dedup_id,
+            new_dedup_id: self.new_dedup_id,
             actor: actor.to_owned(),
             reason: self.reason.trim().to_owned(),
         };
