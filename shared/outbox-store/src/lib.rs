@@ -40,7 +40,6 @@ mod producer;
 mod purge;
 pub mod queries;
 mod redrive;
-mod resume_group;
 mod schema;
 mod store;
 
