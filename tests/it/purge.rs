@@ -59,11 +59,7 @@ async fn purge_passes_over_a_row_that_someone_holds() {
     let ids = db.pending(2).await;
     db.run("UPDATE outbox.message SET dispatched_at = now() - interval '30 days'").await;
     let mut other = db.connect().await;
-    let transaction = other.transaction().await.unwrap();
-    transaction
-        .query("SELECT FROM outbox.message WHERE id = $1 FOR UPDATE", &[&ids[0]])
-        .await
-        .unwrap();
+    let _held = Database::hold(&mut other, ids[0]).await;
     assert_eq!(db.store().purge(WEEK, 100).await.unwrap(), 1);
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use outbox_store::Store;
+use outbox_store::{Store, TimeLimits};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
@@ -85,11 +85,18 @@ fn not_a_command(problem: &dyn fmt::Display) -> Error {
     Error::Usage(format!("not a command: {problem}; allowed: {allowed}"))
 }
 
-/// Carries a command out. `actor` is who asks for it, for the audit.
+/// Carries a command out. `actor` is who asks for it, for the audit. A redrive or a discard keeps to the limits; the others
+/// are single statements, bounded in time as they are.
 ///
 /// # Errors
-/// [`Error::Usage`] if the command makes no sense; [`Error::Store`] is the database's.
-pub async fn execute(store: &Store, command: &Command, actor: &str) -> Result<Reply, Error> {
+/// [`Error::Usage`] if the command makes no sense; [`Error::Store`] is the database's; [`Error::Interrupted`] says how much
+/// of a redrive or a discard was done when the database failed or the time was up.
+pub async fn execute(
+    store: &Store,
+    command: &Command,
+    actor: &str,
+    limits: TimeLimits,
+) -> Result<Reply, Error> {
     Ok(match command {
         Command::Status {} => Reply::Status(status(store).await?),
         Command::Redrive(operation) => {
@@ -97,14 +104,14 @@ pub async fn execute(store: &Store, command: &Command, actor: &str) -> Result<Re
             if operation.dry_run {
                 return Ok(Reply::Preview(operation.preview(store).await?));
             }
-            Reply::Redriven(operation.redrive(store, actor).await?)
+            Reply::Redriven(operation.redrive(store, actor, limits).await?)
         }
         Command::Discard(operation) => {
             operation.check(Action::Discard)?;
             if operation.dry_run {
                 return Ok(Reply::Preview(operation.preview(store).await?));
             }
-            Reply::Discarded(operation.discard(store, actor).await?)
+            Reply::Discarded(operation.discard(store, actor, limits).await?)
         }
         Command::Pause(pause) => Reply::Paused(pause.execute(store, actor).await?),
         Command::Resume(resume) => Reply::Resumed(resume.execute(store, actor).await?),

@@ -14,7 +14,7 @@ pub enum Error {
     /// The database was not reached, or refused.
     #[error(transparent)]
     Store(#[from] outbox_store::Error),
-    /// The database failed when a part was done, which stays so. The same command goes on with the rest.
+    /// The database failed, or the time was up, when a part was done, which stays so. The same command goes on with the rest.
     #[error("{interrupted}; {}", so_far(*action, interrupted))]
     Interrupted {
         /// What was being done.

@@ -4,7 +4,7 @@ mod check;
 
 use std::num::NonZeroU32;
 
-use outbox_store::{DeadCount, Discard, Done, Interrupted, Redrive, Selection, Store};
+use outbox_store::{DeadCount, Discard, Done, Interrupted, Redrive, Selection, Store, TimeLimits};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -66,8 +66,9 @@ pub struct Operation {
 pub struct Redriven {
     /// Messages that are pending again.
     pub redriven: u64,
-    /// Messages that match and are still dead, because somebody else held their rows.
-    pub skipped: u64,
+    /// Messages that match and are still dead, because somebody else held their rows; `None` if they could not be
+    /// counted.
+    pub skipped: Option<u64>,
     /// Its name in the `selection` of `outbox.audit`.
     pub operation: Uuid,
 }
@@ -77,8 +78,9 @@ pub struct Redriven {
 pub struct Discarded {
     /// Messages that are gone.
     pub discarded: u64,
-    /// Messages that match and are still there, because somebody else held their rows.
-    pub skipped: u64,
+    /// Messages that match and are still there, because somebody else held their rows; `None` if they could not be
+    /// counted.
+    pub skipped: Option<u64>,
     /// Its name in the `selection` of `outbox.audit`.
     pub operation: Uuid,
 }
@@ -122,7 +124,12 @@ impl Operation {
         Ok(Preview { matched, dead_letters })
     }
 
-    pub(crate) async fn redrive(&self, store: &Store, actor: &str) -> Result<Redriven, Error> {
+    pub(crate) async fn redrive(
+        &self,
+        store: &Store,
+        actor: &str,
+        limits: TimeLimits,
+    ) -> Result<Redriven, Error> {
         store.check_version().await?;
         let redrive = Redrive {
             selection: self.selection(),
@@ -131,20 +138,29 @@ impl Operation {
             actor: actor.to_owned(),
             reason: self.reason.trim().to_owned(),
         };
-        let Done { operation, n_messages, n_skipped } =
-            store.redrive(&redrive).await.map_err(|error| interrupted(error, Action::Redrive))?;
+        let Done { operation, n_messages, n_skipped } = store
+            .redrive_within(&redrive, limits)
+            .await
+            .map_err(|error| interrupted(error, Action::Redrive))?;
         Ok(Redriven { redriven: n_messages, skipped: n_skipped, operation })
     }
 
-    pub(crate) async fn discard(&self, store: &Store, actor: &str) -> Result<Discarded, Error> {
+    pub(crate) async fn discard(
+        &self,
+        store: &Store,
+        actor: &str,
+        limits: TimeLimits,
+    ) -> Result<Discarded, Error> {
         store.check_version().await?;
         let discard = Discard {
             selection: self.selection(),
             actor: actor.to_owned(),
             reason: self.reason.trim().to_owned(),
         };
-        let Done { operation, n_messages, n_skipped } =
-            store.discard(&discard).await.map_err(|error| interrupted(error, Action::Discard))?;
+        let Done { operation, n_messages, n_skipped } = store
+            .discard_within(&discard, limits)
+            .await
+            .map_err(|error| interrupted(error, Action::Discard))?;
         Ok(Discarded { discarded: n_messages, skipped: n_skipped, operation })
     }
 

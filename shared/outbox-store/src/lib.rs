@@ -42,6 +42,7 @@ pub mod queries;
 mod redrive;
 mod schema;
 mod store;
+mod time_limits;
 
 pub use archived::{ArchivedRow, PurgeableMessage};
 pub use backlog::Backlog;
@@ -61,3 +62,4 @@ pub use producer::{Producer, enqueue, receive};
 pub use redrive::Redrive;
 pub use schema::{Schema, SchemaError};
 pub use store::Store;
+pub use time_limits::TimeLimits;

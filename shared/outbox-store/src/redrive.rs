@@ -10,6 +10,7 @@ use crate::dead::Selection;
 use crate::error::Error;
 use crate::operation::{Batch, Done, Interrupted, Operation};
 use crate::store::Store;
+use crate::time_limits::TimeLimits;
 
 /// A redrive as an operator asks for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,7 +45,22 @@ impl Store {
     /// # Cancellation
     /// A dropped future leaves the batch in hand redriven or not, and the rest dead.
     pub async fn redrive(&self, redrive: &Redrive) -> Result<Done, Interrupted> {
-        let mut operation = Operation::new(&redrive.selection);
+        self.redrive_within(redrive, TimeLimits::default()).await
+    }
+
+    /// The same within a time: no batch is begun too late, and one that is under way at the end is given up.
+    ///
+    /// # Errors
+    /// As [`Store::redrive`], and with [`Error::OutOfTime`] or [`Error::Timeout`] if the time did not suffice.
+    ///
+    /// # Cancellation
+    /// As [`Store::redrive`].
+    pub async fn redrive_within(
+        &self,
+        redrive: &Redrive,
+        limits: TimeLimits,
+    ) -> Result<Done, Interrupted> {
+        let mut operation = Operation::new(&redrive.selection, limits);
         let ended = self.redrive_all(redrive, &mut operation).await;
         operation.outcome(ended)
     }
@@ -63,7 +79,8 @@ impl Store {
             *n_before += n_messages;
             operation.n_messages += n_messages.unsigned_abs();
         }
-        operation.end(self).await
+        operation.end(self).await;
+        Ok(())
     }
 
     async fn redrive_batch(
@@ -85,7 +102,8 @@ impl Store {
             (&as_asked as _, Type::JSONB),
             (&redrive.reason as _, Type::TEXT),
         ];
-        let [rows] = connection::guarded(&self.pool, [(&self.sql.redrive, &params)]).await?;
+        let batch = connection::guarded(&self.pool, [(&self.sql.redrive, &params)]);
+        let [rows] = operation.limits.in_time(batch).await?;
         Ok(rows[0].get("n_messages"))
     }
 }
