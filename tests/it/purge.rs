@@ -171,17 +171,13 @@ async fn a_failure_that_lasts_ends_the_run_in_time_with_what_it_had_done() {
 }
 
 #[tokio::test]
-async fn a_statement_that_outlasts_the_time_is_given_up_and_the_report_has_what_was_done_before() {
+async fn a_statement_that_outlasts_the_time_is_given_up_and_the_next_purge_goes_on() {
     let db = Database::fresh().await;
     old(&db, 1_000).await;
     fail_deletes(&db, "= 3", "PERFORM pg_sleep(10)").await;
     let soon = Some(Instant::now() + Duration::from_secs(2));
     let limits = TimeLimits { start_until: soon, end_by: soon };
-    let PurgeError { report, failure } = run(&db.store(), limits).await.unwrap_err();
-    assert!(
-        matches!(&failure, PurgeFailure::Store(error) if error.code() == "timeout"),
-        "{failure}"
-    );
+    let report = run(&db.store(), limits).await.unwrap();
     assert_eq!((report.purged, report.drained), (300, false));
 }
 

@@ -198,6 +198,9 @@ async fn the_purge_function_archives_what_it_deletes() {
         assert_eq!(report, expected);
     }
     assert_eq!(left(&db).await, kept);
+    let logged = async || purge.process.logged("purge finished");
+    let logged = eventually("the purge's log line", logged).await;
+    assert_eq!(logged["archive"], bucket.archive_url());
     assert_eq!(bucket.objects().await.into_values().map(|lines| lines.len()).sum::<usize>(), 1);
 }
 
