@@ -31,7 +31,7 @@ COMMENT ON INDEX outbox.message_group_idx IS 'Serves groups and claim_groups: th
 
 CREATE INDEX message_age_idx ON outbox.message (destination, (coalesce(first_failed_at, greatest(created_at, available_at))))
     WHERE (message_group IS NOT NULL OR available_at IS NOT NULL) AND dispatched_at IS NULL AND dead_at IS NULL;
-COMMENT ON INDEX outbox.message_age_idx IS 'Serves due: since when the oldest message has been due; for ungrouped fresh rows message_fresh_idx tells.';
+COMMENT ON INDEX outbox.message_age_idx IS 'Serves due and the backlog: since when the oldest message has been due; for ungrouped fresh rows message_fresh_idx tells.';
 
 CREATE INDEX message_held_idx ON outbox.message (destination, message_group)
     WHERE holds_group;

@@ -362,3 +362,49 @@ async fn a_failure_between_the_deletes_of_an_object_is_made_good_without_another
     let report = purge(&db.store(), &s3.archive()).await.unwrap();
     assert_eq!((counts(&report), report.drained), ((1_000, 1_000, 1), true));
 }
+
+/// Messages of four days, and so of four objects, and a purge that has so many seconds.
+async fn purge_of_four_days(
+    db: &Database,
+    s3: &ScriptedS3,
+    seconds: f64,
+) -> Result<PurgeReport, PurgeError> {
+    old(db, 4).await;
+    db.run("UPDATE outbox.message SET dispatched_at = dispatched_at + id * interval '1 day'").await;
+    // Connected beforehand: that takes its time, too.
+    let store = db.store();
+    store.due().await.unwrap();
+    let end = Some(Instant::now() + Duration::from_secs_f64(seconds));
+    purge_within(&store, &s3.archive(), TimeLimits { start_until: end, end_by: end }).await
+}
+
+/// The time ends while the second object is written: the first is done with, and the next purge goes on.
+#[tokio::test]
+async fn a_purge_whose_time_ends_while_it_archives_has_not_failed() {
+    let (db, s3) = (Database::fresh().await, ScriptedS3::start());
+    s3.answer_next([Answer::Accept, Answer::Hang]);
+    let report = purge_of_four_days(&db, &s3, 3.0).await.unwrap();
+    assert_eq!((counts(&report), report.drained), ((1, 1, 1), false));
+    let rest = purge(&db.store(), &s3.archive()).await.unwrap();
+    assert_eq!((counts(&rest), rest.drained), ((3, 3, 3), true));
+}
+
+/// One that got nothing done in all its time would get nothing done in the next run either.
+#[tokio::test]
+async fn a_purge_whose_time_ends_with_its_first_object_has_failed() {
+    let (db, s3) = (Database::fresh().await, ScriptedS3::start());
+    s3.answer_next([Answer::Hang]);
+    let error = purge_of_four_days(&db, &s3, 1.0).await.unwrap_err();
+    assert_eq!(counts(&error.report), (0, 0, 0));
+    assert!(error.to_string().contains("timeout"), "{error}");
+}
+
+/// An object takes 2 s of the 3.5 s: there is no time for another.
+#[tokio::test]
+async fn no_object_is_begun_for_which_the_time_does_not_suffice_by_the_one_before() {
+    let (db, s3) = (Database::fresh().await, ScriptedS3::start());
+    s3.answer_next([Answer::After(Duration::from_secs(2), Box::new(Answer::Accept))]);
+    let report = purge_of_four_days(&db, &s3, 3.5).await.unwrap();
+    assert_eq!((counts(&report), report.drained), ((1, 1, 1), false));
+    assert_eq!(s3.calls(), 1);
+}

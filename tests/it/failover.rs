@@ -127,10 +127,7 @@ async fn a_session_that_ends_while_it_marks_costs_nothing() {
     let mut other = db.connect().await;
     let end = async {
         endpoint.calls_reached(1).await;
-        let held = other.transaction().await.unwrap();
-        held.query("SELECT FROM outbox.message WHERE id = $1 FOR UPDATE", &[&ids[2]])
-            .await
-            .unwrap();
+        let held = Database::hold(&mut other, ids[2]).await;
         gate.open();
         db.lock_waits(1).await;
         db.run(&format!("SELECT pg_terminate_backend(pid) {OTHERS} AND wait_event_type = 'Lock'"))

@@ -1,13 +1,14 @@
 //! A dead message and the rest of its group: it goes on without it, or waits for a person.
 
-use outbox::{Destination, NewMessage, OnDead, RunPolicy};
+use outbox::{DeadReason, Destination, Mark, NewMessage, OnDead, RunPolicy};
 use outbox_publish::AwsPublisher;
 use outbox_relay::Relay;
-use outbox_store::{Discard, Store};
+use outbox_store::{Discard, Marks, Store};
 use outbox_tests::endpoint::{Answer, Endpoint};
 use outbox_tests::{Database, destinations, queue_at, relay};
 use tokio_util::sync::CancellationToken;
 
+use crate::claim::{claim_of, quota};
 use crate::redrive::{redrive, with_ids};
 
 /// A group whose first message the destination refuses, and one message of another group.
@@ -125,6 +126,28 @@ async fn a_held_group_goes_on_without_its_dead_message_when_it_is_resumed() {
     let audit = "SELECT string_agg(format('%s %s %s %s', actor, action, selection, n_messages), ', ') FROM outbox.audit";
     let expected = r#"ops resume {"destination": "orders", "message_group": "g"} 1"#;
     assert_eq!(scene.db.value::<String>(audit).await, expected);
+}
+
+/// The answer to the mark was lost, and a person lets the group go on before the relay marks again.
+#[tokio::test]
+async fn a_mark_that_is_repeated_does_not_hold_a_group_again_that_was_resumed() {
+    let db = Database::fresh().await;
+    let store = db.store();
+    let ids = db
+        .enqueue(["g1", "g2"].map(|body| NewMessage::new("orders", "t", body).in_group("g")))
+        .await;
+    let claim = claim_of(&store, &[quota("orders", 1)]).await;
+    let mut marks = Marks::default();
+    let (code, detail) = ("too_large".to_owned(), "9 bytes are over the limit".to_owned());
+    let dead = Mark::Dead { reason: DeadReason::Defect, code, detail, holds_group: true };
+    marks.extend([(ids[0], dead)]);
+    let held = "SELECT count(*) FROM outbox.dead_letter WHERE holds_group";
+
+    assert_eq!(store.mark(claim.token, &marks).await.unwrap().dead, 1);
+    assert_eq!(db.value::<i64>(held).await, 1);
+    assert!(store.resume_group("orders", "g", "ops", "order 42 is void").await.unwrap());
+    assert_eq!(store.mark(claim.token, &marks).await.unwrap().dead, 1, "it is still this claim's");
+    assert_eq!(db.value::<i64>(held).await, 0);
 }
 
 /// A message that can never be sent is found before it is sent; its group is held as well.

@@ -158,8 +158,7 @@ async fn marks_lock_rows_in_order_of_their_ids() {
     let (one, other) = tokio::join!(store.due(), store.due());
     one.and(other).unwrap();
     let mut third = db.connect().await;
-    let held = third.transaction().await.unwrap();
-    held.query("SELECT FROM outbox.message WHERE id = $1 FOR UPDATE", &[&ids[2]]).await.unwrap();
+    let held = Database::hold(&mut third, ids[2]).await;
 
     let second = async {
         db.lock_waits(1).await;

@@ -59,11 +59,7 @@ async fn purge_passes_over_a_row_that_someone_holds() {
     let ids = db.pending(2).await;
     db.run("UPDATE outbox.message SET dispatched_at = now() - interval '30 days'").await;
     let mut other = db.connect().await;
-    let transaction = other.transaction().await.unwrap();
-    transaction
-        .query("SELECT FROM outbox.message WHERE id = $1 FOR UPDATE", &[&ids[0]])
-        .await
-        .unwrap();
+    let _held = Database::hold(&mut other, ids[0]).await;
     assert_eq!(db.store().purge(WEEK, 100).await.unwrap(), 1);
 }
 
@@ -175,17 +171,13 @@ async fn a_failure_that_lasts_ends_the_run_in_time_with_what_it_had_done() {
 }
 
 #[tokio::test]
-async fn a_statement_that_outlasts_the_time_is_given_up_and_the_report_has_what_was_done_before() {
+async fn a_statement_that_outlasts_the_time_is_given_up_and_the_next_purge_goes_on() {
     let db = Database::fresh().await;
     old(&db, 1_000).await;
     fail_deletes(&db, "= 3", "PERFORM pg_sleep(10)").await;
     let soon = Some(Instant::now() + Duration::from_secs(2));
     let limits = TimeLimits { start_until: soon, end_by: soon };
-    let PurgeError { report, failure } = run(&db.store(), limits).await.unwrap_err();
-    assert!(
-        matches!(&failure, PurgeFailure::Store(error) if error.code() == "timeout"),
-        "{failure}"
-    );
+    let report = run(&db.store(), limits).await.unwrap();
     assert_eq!((report.purged, report.drained), (300, false));
 }
 

@@ -179,10 +179,7 @@ async fn a_locked_row_keeps_its_own_mark_waiting_and_no_other() {
     let mut other = db.connect().await;
     let lock = async {
         endpoint.calls_reached(1).await;
-        let held = other.transaction().await.unwrap();
-        held.query("SELECT FROM outbox.message WHERE id = $1 FOR UPDATE", &[&ids[2]])
-            .await
-            .unwrap();
+        let held = Database::hold(&mut other, ids[2]).await;
         gate.open();
         let marked = async || (db.count("dispatched").await == 4).then_some(());
         outbox_tests::eventually("the marks of the four others", marked).await;

@@ -8,7 +8,7 @@ use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod};
 use outbox::NewMessage;
 use outbox_store::{Schema, Store};
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, Config, NoTls};
+use tokio_postgres::{Client, Config, NoTls, Transaction};
 
 use crate::eventually;
 use crate::local;
@@ -231,6 +231,13 @@ impl Database {
              FROM make_interval(secs => {seconds}) AS passed"
         ))
         .await;
+    }
+
+    /// Has another session hold a message's row, until the transaction ends.
+    pub async fn hold(other: &mut Client, id: i64) -> Transaction<'_> {
+        let holding = other.transaction().await.unwrap();
+        holding.query("SELECT FROM outbox.message WHERE id = $1 FOR UPDATE", &[&id]).await.unwrap();
+        holding
     }
 
     /// Makes every waiting message due, as if its time had come.

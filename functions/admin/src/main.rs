@@ -4,7 +4,7 @@
 //! `{"command": "status"}`. Whoever may invoke the function may do all of them.
 
 use lambda_runtime::{Context, Diagnostic, LambdaEvent, service_fn};
-use outbox_admin::{Error, Reply, Request, execute, so_far};
+use outbox_admin::{Error, Reply, Request, TimeLimits, execute, so_far};
 use outbox_lambda::{Database, Metrics, Program, Settings, describe, logs};
 use outbox_store::{Schema, Store};
 
@@ -28,8 +28,10 @@ async fn invoke(
 ) -> Result<Reply, Diagnostic> {
     let run = metrics.start();
     let actor = actor(&event.context);
+    let deadline = outbox_lambda::deadline(event.context.deadline);
+    let limits = TimeLimits::before(deadline, settings.relay.policy.deadline_margin);
     let answered = match event.payload {
-        Request(Ok(command)) => execute(store, &command, &actor).await,
+        Request(Ok(command)) => execute(store, &command, &actor, limits).await,
         Request(Err(error)) => Err(error),
     };
     let reply = answered.map_err(|error| failure(&settings.database, &error))?;

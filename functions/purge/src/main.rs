@@ -3,11 +3,15 @@
 //! Settings are read and the pool built once at cold start, without a connection to anything. The
 //! program has no publisher in it: it cannot send a message, not even by mistake.
 
+mod failure;
+
 use lambda_runtime::{Context, Diagnostic, LambdaEvent, service_fn};
-use outbox_admin::{Purge, PurgeError, PurgeFailure, PurgeReport, TimeLimits};
+use outbox_admin::{Purge, PurgeReport, TimeLimits};
 use outbox_archive::Archive;
-use outbox_lambda::{AnyEvent, Database, Metrics, Program, Settings, aws_config, describe, logs};
+use outbox_lambda::{AnyEvent, Metrics, Program, Settings, aws_config, logs};
 use outbox_store::{Schema, Store};
+
+use crate::failure::failure;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
@@ -41,16 +45,15 @@ async fn invoke(
 ) -> Result<PurgeReport, Diagnostic> {
     let run = metrics.start();
     let deadline = outbox_lambda::deadline(context.deadline);
-    let margin = settings.relay.policy.deadline_margin;
-    let before = |margin| Some(deadline.checked_sub(margin).unwrap_or(deadline));
-
-    // No batch is started within the margin, and the last quarter of it is for the answer.
-    let limits = TimeLimits { start_until: before(margin), end_by: before(margin / 4) };
+    let limits = TimeLimits::before(deadline, settings.relay.policy.deadline_margin);
+    // Whoever deploys without the setting has no archive, and would not notice.
+    let archive = purge.archive.map_or("none".to_owned(), |archive| archive.location().to_string());
     let report = match purge.run(limits, |_| ()).await {
         Ok(report) => report,
-        Err(error) => return Err(failure(&settings.database, &error)),
+        Err(error) => return Err(failure(&settings.database, &archive, &error)),
     };
     tracing::info!(
+        archive,
         purged = report.purged,
         archived = report.archived,
         objects = report.objects,
@@ -60,26 +63,4 @@ async fn invoke(
     );
     run.purged(report.purged);
     Ok(report)
-}
-
-/// What the invoker is told, and the log.
-fn failure(database: &Database, PurgeError { report, failure }: &PurgeError) -> Diagnostic {
-    let (code, error) = match failure {
-        PurgeFailure::Store(error) => {
-            let cause = describe(database, error);
-            (cause.code().to_owned(), cause.to_string())
-        }
-        PurgeFailure::Archive(error) => (error.code().to_owned(), error.to_string()),
-    };
-    tracing::error!(
-        error.r#type = code,
-        error,
-        purged = report.purged,
-        archived = report.archived,
-        objects = report.objects,
-        duration_ms = report.duration_ms,
-        "purge failed"
-    );
-    let error_message = format!("{error}; {}", report.before_failure());
-    Diagnostic { error_type: code, error_message }
 }

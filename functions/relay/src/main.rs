@@ -4,18 +4,21 @@
 //! to anything: a database that is down fails the invocation, never the start. A panic fails its own
 //! invocation only, for the runtime catches it; what that run had claimed waits for its lease.
 
+mod failure;
+mod metrics;
+
 use std::sync::Arc;
 
 use lambda_runtime::{Context, Diagnostic, LambdaEvent, service_fn};
-use outbox_lambda::{
-    AnyEvent, Database, DestinationMetrics, Metrics, Program, RunMetrics, Settings, claimed_by,
-    describe, logs,
-};
+use outbox_lambda::{AnyEvent, Database, Metrics, Program, Settings, claimed_by, logs};
 use outbox_publish::AwsPublisher;
-use outbox_relay::{Error, Relay, RunReport};
+use outbox_relay::{Relay, RunReport};
 use outbox_store::{Schema, Store};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
+
+use crate::failure::failure;
+use crate::metrics::measured;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
@@ -61,7 +64,7 @@ impl Function {
             let deadline = outbox_lambda::deadline(context.deadline);
             let _running = self.running.lock().await;
             let ended = self.relay.run(Some(deadline), &self.stop).await;
-            ended.map_err(|error| self.failure(&error))?
+            ended.map_err(|error| failure(&self.database, &error))?
         } else {
             tracing::info!("run skipped, because OUTBOX_ENABLED is false");
             RunReport::default()
@@ -70,49 +73,9 @@ impl Function {
         Ok(report)
     }
 
-    /// What the invoker is told, and the log.
-    fn failure(&self, error: &Error) -> Diagnostic {
-        let cause = describe(&self.database, error.store());
-        let error_message = match error {
-            Error::Claim(_) => cause.to_string(),
-            Error::Mark { n_messages, .. } => {
-                format!("{cause}; {n_messages} messages are not marked and may go out again")
-            }
-        };
-        tracing::error!(error.r#type = cause.code(), error = error_message, "run failed");
-        Diagnostic { error_type: cause.code().to_owned(), error_message }
-    }
-
     /// Lets a run in flight mark what it has sent and hand back the rest.
     async fn stop(&self) {
         self.stop.cancel();
         drop(self.running.lock().await);
-    }
-}
-
-/// The report in the form of metrics. A destination that the settings know and that has nothing due has the age 0, unless
-/// nobody knows.
-fn measured(report: &RunReport, destinations: &[String]) -> RunMetrics {
-    let is_known = report.oldest_due_seconds.is_some();
-    let due = || report.destinations.iter();
-    let idle = destinations.iter().filter(|name| !due().any(|due| due.destination == **name));
-    let ages = due()
-        .map(|due| (due.destination.clone(), due.oldest_due_seconds))
-        .chain(idle.map(|name| (name.clone(), 0.0)));
-    let count = |n: usize| is_known.then_some(n as u64);
-    RunMetrics {
-        claimed: report.claimed,
-        published: report.dispatched,
-        retried: report.retried,
-        dead: report.dead,
-        lease_lost: report.fenced,
-        released: report.released,
-        oldest_due_seconds: report.oldest_due_seconds,
-        held_groups: is_known.then(|| due().map(|due| due.held_groups.unsigned_abs()).sum()),
-        open_breakers: count(due().filter(|due| due.breaker.is_open()).count()),
-        destinations: ages
-            .filter(|_| is_known)
-            .map(|(name, age)| DestinationMetrics { name, oldest_due_seconds: Some(age) })
-            .collect(),
     }
 }

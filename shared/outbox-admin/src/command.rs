@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use outbox_store::Store;
+use outbox_store::{Store, TimeLimits};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use crate::deed::{Action, Deed, Discarded, Preview, Redriven};
 use crate::error::Error;
+use crate::operation::{Action, Discarded, Operation, Preview, Redriven};
 use crate::pause::{Pause, Paused, Resume, Resumed};
 use crate::status::{Status, status};
 
@@ -18,9 +18,9 @@ pub enum Command {
     /// How much waits where.
     Status {},
     /// Make dead messages pending again.
-    Redrive(Deed),
+    Redrive(Operation),
     /// Delete dead messages for good.
-    Discard(Deed),
+    Discard(Operation),
     /// Leave a destination, or all, out of all claims.
     Pause(Pause),
     /// Let claims take it again, or a message group that a dead message holds.
@@ -85,26 +85,33 @@ fn not_a_command(problem: &dyn fmt::Display) -> Error {
     Error::Usage(format!("not a command: {problem}; allowed: {allowed}"))
 }
 
-/// Carries a command out. `actor` is who asks for it, for the audit.
+/// Carries a command out. `actor` is who asks for it, for the audit. A redrive or a discard keeps to the limits; the others
+/// are single statements, bounded in time as they are.
 ///
 /// # Errors
-/// [`Error::Usage`] if the command makes no sense; [`Error::Store`] is the database's.
-pub async fn execute(store: &Store, command: &Command, actor: &str) -> Result<Reply, Error> {
+/// [`Error::Usage`] if the command makes no sense; [`Error::Store`] is the database's; [`Error::Interrupted`] says how much
+/// of a redrive or a discard was done when the database failed or the time was up.
+pub async fn execute(
+    store: &Store,
+    command: &Command,
+    actor: &str,
+    limits: TimeLimits,
+) -> Result<Reply, Error> {
     Ok(match command {
         Command::Status {} => Reply::Status(status(store).await?),
-        Command::Redrive(deed) => {
-            deed.check(Action::Redrive)?;
-            if deed.dry_run {
-                return Ok(Reply::Preview(deed.preview(store).await?));
+        Command::Redrive(operation) => {
+            operation.check(Action::Redrive)?;
+            if operation.dry_run {
+                return Ok(Reply::Preview(operation.preview(store).await?));
             }
-            Reply::Redriven(deed.redrive(store, actor).await?)
+            Reply::Redriven(operation.redrive(store, actor, limits).await?)
         }
-        Command::Discard(deed) => {
-            deed.check(Action::Discard)?;
-            if deed.dry_run {
-                return Ok(Reply::Preview(deed.preview(store).await?));
+        Command::Discard(operation) => {
+            operation.check(Action::Discard)?;
+            if operation.dry_run {
+                return Ok(Reply::Preview(operation.preview(store).await?));
             }
-            Reply::Discarded(deed.discard(store, actor).await?)
+            Reply::Discarded(operation.discard(store, actor, limits).await?)
         }
         Command::Pause(pause) => Reply::Paused(pause.execute(store, actor).await?),
         Command::Resume(resume) => Reply::Resumed(resume.execute(store, actor).await?),
@@ -133,7 +140,7 @@ mod tests {
             (json!({"command": "redrive", "id": 7, "reason": "r"}), "`id`"),
             (json!({"command": "redrive", "ids": "7", "reason": "r"}), "\"7\""),
             (json!({"command": "redrive", "dead_before": "2", "reason": "r"}), "the age \"2\""),
-            (json!({"command": "resume", "group": "customer-7", "reason": "r"}), "`group`"),
+            (json!({"command": "resume", "key": "customer-7", "reason": "r"}), "`key`"),
             (json!({}), "`command`"),
             (json!(null), "null"),
         ] {
@@ -163,18 +170,32 @@ mod tests {
     }
 
     #[test]
+    fn a_group_has_the_name_of_the_command_line_too_and_is_given_once() {
+        for verb in ["redrive", "discard", "resume"] {
+            let named =
+                |name: &str| json!({"command": verb, "destination": "orders", name: "customer-7"});
+            let read = |name: &str| Command::from_json(named(name)).unwrap();
+            assert_eq!(read("group"), read("message_group"));
+            let mut both = named("group");
+            both["message_group"] = json!("customer-8");
+            let error = Command::from_json(both).unwrap_err().to_string();
+            assert!(error.contains("duplicate field"), "{error}");
+        }
+    }
+
+    #[test]
     fn a_command_survives_the_way_to_json_and_back() {
-        let deed = Deed {
+        let operation = Operation {
             ids: vec![7, 8],
             dead_before: Some("2h".parse().unwrap()),
             rate: Some(50),
             reason: "queue repaired".into(),
-            ..Deed::default()
+            ..Operation::default()
         };
         for command in [
             Command::Status {},
-            Command::Redrive(deed.clone()),
-            Command::Discard(Deed { rate: None, ..deed }),
+            Command::Redrive(operation.clone()),
+            Command::Discard(Operation { rate: None, ..operation }),
         ] {
             let json = serde_json::to_value(&command).unwrap();
             assert_eq!(Command::from_json(json).unwrap(), command);

@@ -3,7 +3,7 @@
 use outbox_store::Interrupted;
 use thiserror::Error;
 
-use crate::deed::Action;
+use crate::operation::Action;
 
 /// Why a command was not carried out.
 #[derive(Debug, Error)]
@@ -14,7 +14,7 @@ pub enum Error {
     /// The database was not reached, or refused.
     #[error(transparent)]
     Store(#[from] outbox_store::Error),
-    /// The database failed when a part was done, which stays so. The same command goes on with the rest.
+    /// The database failed, or the time was up, when a part was done, which stays so. The same command goes on with the rest.
     #[error("{interrupted}; {}", so_far(*action, interrupted))]
     Interrupted {
         /// What was being done.
@@ -35,7 +35,7 @@ impl Error {
     }
 }
 
-/// What an interrupted deed had done, and how to go on.
+/// What an interrupted operation had done, and how to go on.
 pub fn so_far(action: Action, interrupted: &Interrupted) -> String {
     let Interrupted { operation, n_messages, .. } = interrupted;
     let past = action.past();

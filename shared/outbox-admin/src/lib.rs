@@ -12,8 +12,8 @@
 
 mod age;
 mod command;
-mod deed;
 mod error;
+mod operation;
 mod pause;
 #[cfg(feature = "purge")]
 mod purge;
@@ -21,9 +21,10 @@ mod status;
 
 pub use age::Age;
 pub use command::{Command, Reply, Request, execute};
-pub use deed::{Action, Deed, Discarded, Preview, Redriven};
 pub use error::{Error, so_far};
+pub use operation::{Action, Discarded, Operation, Preview, Redriven};
+pub use outbox_store::TimeLimits;
 pub use pause::{Pause, Paused, Resume, Resumed};
 #[cfg(feature = "purge")]
-pub use purge::{Purge, PurgeError, PurgeFailure, PurgeReport, TimeLimits};
+pub use purge::{Purge, PurgeError, PurgeFailure, PurgeReport};
 pub use status::{OLDEST_DUE_LIMIT_SECONDS, Status, status};

@@ -25,8 +25,9 @@ pub struct Resume {
     /// This one only; left out, the pause of all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destination: Option<String>,
-    /// This group of the destination, and not the destination itself. Its dead messages stay dead.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// This group of the destination, and not the destination itself. Its dead messages stay dead. In JSON also `group`, as
+    /// on the command line.
+    #[serde(default, alias = "group", skip_serializing_if = "Option::is_none")]
     pub message_group: Option<String>,
     /// Why; it is kept in `outbox.audit`.
     #[serde(default)]

@@ -10,10 +10,10 @@ mod patience;
 mod report;
 mod run;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use outbox_archive::Archive;
-use outbox_store::Store;
+use outbox_store::{Store, TimeLimits};
 
 pub use report::{PurgeError, PurgeFailure, PurgeReport};
 use run::Run;
@@ -30,20 +30,13 @@ pub struct Purge<'a> {
     pub archive: Option<&'a Archive>,
 }
 
-/// How long a purge may take; without limits, until nothing is left.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TimeLimits {
-    /// No batch is started after this moment, though the first always is; what is archived is still deleted.
-    pub start_until: Option<Instant>,
-    /// What is under way at this moment is given up.
-    pub end_by: Option<Instant>,
-}
-
 impl Purge<'_> {
     /// Purges batch after batch until nothing is left, or the time is up. After each of them `progress` is told
     /// what has been done so far.
     ///
-    /// Once it has begun, a failure of the database that may pass is tried again within the time.
+    /// What is archived is still deleted after `start_until`, and no object is begun for which, by the one before, the time
+    /// does not suffice. Once anything was done, the end of the time is no failure, whatever was under way: the next purge
+    /// goes on. A failure of the database that may pass is tried again within the time.
     ///
     /// # Errors
     /// [`PurgeError`] says why it ended, and what it had done by then. If the archive did not take an object, none of

@@ -4,6 +4,8 @@ use std::error::Error as StdError;
 
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 
+const TIMEOUT: &str = "timeout";
+
 /// S3 did not take an object, or did not say so. Names the object and never what is in it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot write s3://{bucket}/{key}: {code}{text}")]
@@ -26,13 +28,18 @@ impl Error {
                 let code = meta.code().unwrap_or("unreadable_answer");
                 (code, meta.message().unwrap_or_default().to_owned())
             }
-            SdkError::TimeoutError(_) => ("timeout", "no answer in time".to_owned()),
+            SdkError::TimeoutError(_) => (TIMEOUT, "no answer in time".to_owned()),
             SdkError::ResponseError(_) => ("unreadable_answer", String::new()),
             // Not connected, connection lost, or no credentials: the causes say which.
             _ => ("request_failed", causes(error)),
         };
         let text = if text.is_empty() { text } else { format!(" ({text})") };
         Self { bucket: bucket.to_owned(), key: key.to_owned(), code: code.to_owned(), text }
+    }
+
+    /// Whether there was no answer in time, so that the object may be there all the same.
+    pub fn is_timeout(&self) -> bool {
+        self.code == TIMEOUT
     }
 
     /// S3's own code, such as `AccessDenied`, or a word of ours: `timeout`, `request_failed`, `unreadable_answer`.

@@ -2,7 +2,7 @@
 //!
 //! A container lives for hours, a token of IAM for fifteen minutes, a rotated password until its next rotation. So
 //! nothing here is fetched at the start: a connection that is to be opened asks its [`Credentials`], and one that is
-//! open stays, whatever becomes of what it has signed in with. `connection.rs` calls this.
+//! open stays, whatever becomes of what it has signed in with. `database.rs` calls this.
 
 mod iam;
 mod secret;

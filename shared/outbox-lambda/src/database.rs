@@ -23,8 +23,8 @@ use crate::explain::{explain_failure, refuses_login};
 use crate::settings::Database;
 use crate::tls;
 
-/// Enough to claim a batch while another is marked. There may be many containers, and each holds
-/// its connections while it is frozen (case P42).
+/// One for a claim and one for the marks. A relay has up to eight batches under way side by side, but each needs the
+/// database for moments only. There may be many containers, and each holds its connections while it is frozen (case P42).
 const CONNECTIONS: usize = 2;
 
 /// How long a connection may take to prove that it is alive before it is replaced.

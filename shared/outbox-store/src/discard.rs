@@ -7,6 +7,7 @@ use crate::dead::Selection;
 use crate::error::Error;
 use crate::operation::{Batch, Done, Interrupted, Operation};
 use crate::store::Store;
+use crate::time_limits::TimeLimits;
 
 /// A discard as an operator asks for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,7 +33,22 @@ impl Store {
     /// # Cancellation
     /// A dropped future leaves the batch in hand discarded or not, and the rest dead.
     pub async fn discard(&self, discard: &Discard) -> Result<Done, Interrupted> {
-        let mut operation = Operation::new(&discard.selection);
+        self.discard_within(discard, TimeLimits::default()).await
+    }
+
+    /// The same within a time: no batch is begun too late, and one that is under way at the end is given up.
+    ///
+    /// # Errors
+    /// As [`Store::discard`], and with [`Error::OutOfTime`] or [`Error::Timeout`] if the time did not suffice.
+    ///
+    /// # Cancellation
+    /// As [`Store::discard`].
+    pub async fn discard_within(
+        &self,
+        discard: &Discard,
+        limits: TimeLimits,
+    ) -> Result<Done, Interrupted> {
+        let mut operation = Operation::new(&discard.selection, limits);
         let ended = self.discard_all(discard, &mut operation).await;
         operation.outcome(ended)
     }
@@ -46,7 +62,8 @@ impl Store {
         while let Some(batch) = operation.next(self).await? {
             operation.n_messages += self.discard_batch(discard, operation, &batch).await?;
         }
-        operation.end(self).await
+        operation.end(self).await;
+        Ok(())
     }
 
     async fn discard_batch(
@@ -63,7 +80,8 @@ impl Store {
             (&as_asked as _, Type::JSONB),
             (&discard.reason as _, Type::TEXT),
         ];
-        let [rows] = connection::guarded(&self.pool, [(&self.sql.discard, &params)]).await?;
+        let batch = connection::guarded(&self.pool, [(&self.sql.discard, &params)]);
+        let [rows] = operation.limits.in_time(batch).await?;
         Ok(rows[0].get::<_, i64>("n_messages").unsigned_abs())
     }
 }

@@ -21,6 +21,9 @@ pub enum Error {
     /// No answer in time; the connection is given up. What was asked for may have been done.
     #[error("the database did not answer within {:.1} s", .0.as_secs_f64())]
     Timeout(Duration),
+    /// The time that the caller gave was up before the next batch. Nothing of that was done.
+    #[error("the time for it is up")]
+    OutOfTime,
     /// The database's outbox is of another version than this program. Run `outbox migrate`, or the right program.
     #[error(
         "the outbox in schema {schema:?} has version {found}, and this program needs version {needed}: {advice}"
@@ -67,6 +70,7 @@ impl Error {
             },
             Self::Database(error) => state_of(error, "connection"),
             Self::Timeout(_) => "timeout",
+            Self::OutOfTime => "out_of_time",
             Self::SchemaVersion { .. } | Self::NoOutbox { .. } => "schema_version",
             Self::Migration(_) => "migration",
             Self::Encoding { .. } => "encoding",
@@ -81,7 +85,8 @@ impl Error {
                 Some(state) => is_transient_state(state),
                 None => error.is_closed() || error.as_db_error().is_none(),
             },
-            Self::SchemaVersion { .. }
+            Self::OutOfTime
+            | Self::SchemaVersion { .. }
             | Self::NoOutbox { .. }
             | Self::Migration(_)
             | Self::Encoding { .. } => false,

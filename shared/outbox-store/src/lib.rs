@@ -40,9 +40,9 @@ mod producer;
 mod purge;
 pub mod queries;
 mod redrive;
-mod resume_group;
 mod schema;
 mod store;
+mod time_limits;
 
 pub use archived::{ArchivedRow, PurgeableMessage};
 pub use backlog::Backlog;
@@ -62,3 +62,4 @@ pub use producer::{Producer, enqueue, receive};
 pub use redrive::Redrive;
 pub use schema::{Schema, SchemaError};
 pub use store::Store;
+pub use time_limits::TimeLimits;

@@ -15,9 +15,10 @@ use serde_json::Value;
 use thiserror::Error as ThisError;
 use uuid::Uuid;
 
-use crate::dead::{Deaths, Selection};
+use crate::dead::{DeadCount, Deaths, Selection};
 use crate::error::Error;
 use crate::store::Store;
+use crate::time_limits::TimeLimits;
 
 /// Most messages of one transaction: 0.2 s of work for the server.
 const BATCH_SIZE: usize = 5_000;
@@ -29,11 +30,12 @@ pub struct Done {
     pub operation: Uuid,
     /// Messages that it changed.
     pub n_messages: u64,
-    /// Messages that match and are dead as before: somebody else held their rows. Again, and they are taken too.
-    pub n_skipped: u64,
+    /// Messages that match and are dead as before: somebody else held their rows. Again, and they are taken too. `None` if
+    /// they could not be counted, in time or at all.
+    pub n_skipped: Option<u64>,
 }
 
-/// An operation that failed before its end. What it had done by then stays done, and is in the audit.
+/// An operation that failed before its end, or ran out of time. What it had done by then stays done, and is in the audit.
 #[derive(Debug, ThisError)]
 #[error("{source}")]
 pub struct Interrupted {
@@ -42,6 +44,7 @@ pub struct Interrupted {
     /// Messages that it had changed, those of the failed batch aside.
     pub n_messages: u64,
     /// What it failed at; its batch is done or not after [`Error::Timeout`] or a lost connection, else not.
+    /// [`Error::OutOfTime`] if there was no time for another.
     pub source: Error,
 }
 
@@ -57,6 +60,7 @@ pub(crate) struct Batch {
 #[derive(Debug)]
 pub(crate) struct Operation<'a> {
     selection: &'a Selection,
+    pub(crate) limits: TimeLimits,
     id: Uuid,
     /// Of the database's clock.
     pub(crate) began_us: i64,
@@ -64,19 +68,20 @@ pub(crate) struct Operation<'a> {
     /// Where the last look ended; `None` if there is nothing to look for any more.
     place: Option<(String, i64)>,
     pub(crate) n_messages: u64,
-    n_skipped: u64,
+    n_skipped: Option<u64>,
 }
 
 impl<'a> Operation<'a> {
-    pub(crate) fn new(selection: &'a Selection) -> Self {
+    pub(crate) fn new(selection: &'a Selection, limits: TimeLimits) -> Self {
         Self {
             selection,
+            limits,
             id: Uuid::new_v4(),
             began_us: 0,
             waiting: VecDeque::new(),
             place: Some((String::new(), 0)),
             n_messages: 0,
-            n_skipped: 0,
+            n_skipped: None,
         }
     }
 
@@ -88,34 +93,43 @@ impl<'a> Operation<'a> {
     }
 
     pub(crate) async fn begin(&mut self, store: &Store) -> Result<(), Error> {
-        self.began_us = store.now_us().await?;
+        self.began_us = self.limits.in_time(store.now_us()).await?;
         Ok(())
     }
 
     /// The next batch; `None` if nothing is left.
+    ///
+    /// # Errors
+    /// [`Error::OutOfTime`] if it is too late for it, though one that gets something done is always begun.
     pub(crate) async fn next(&mut self, store: &Store) -> Result<Option<Batch>, Error> {
         if self.waiting.is_empty()
             && let Some((destination, id)) = self.place.take()
         {
             let (selection, deaths) = (self.selection, self.deaths());
             let found = if let Some(ids) = &selection.ids {
-                store.dead_among(selection, deaths, ids).await?
+                self.limits.in_time(store.dead_among(selection, deaths, ids)).await?
             } else {
-                store.next_dead(selection, deaths, (&destination, id), BATCH_SIZE).await?
+                let after = (destination.as_str(), id);
+                self.limits.in_time(store.next_dead(selection, deaths, after, BATCH_SIZE)).await?
             };
             // Ids are looked up all at once; of others there may be more where as many were found as asked for.
             let has_more = self.selection.ids.is_none() && found.len() == BATCH_SIZE;
             self.place = found.last().filter(|_| has_more).cloned();
             self.waiting = batches(found);
         }
-        Ok(self.waiting.pop_front())
+        let is_late = self.n_messages > 0 && self.limits.is_late();
+        match self.waiting.pop_front() {
+            Some(_) if is_late => Err(Error::OutOfTime),
+            next => Ok(next),
+        }
     }
 
-    /// Looks how many were passed over.
-    pub(crate) async fn end(&mut self, store: &Store) -> Result<(), Error> {
-        let left = store.count_dead(self.selection, self.deaths()).await?;
-        self.n_skipped = left.iter().map(|count| count.messages.unsigned_abs()).sum();
-        Ok(())
+    /// Looks how many were passed over. What is done is done, whether or not they can be counted: that reads every dead
+    /// message of the selection, and may take too long.
+    pub(crate) async fn end(&mut self, store: &Store) {
+        let left = self.limits.in_time(store.count_dead(self.selection, self.deaths())).await;
+        let n_left = |left: Vec<DeadCount>| left.iter().map(|c| c.messages.unsigned_abs()).sum();
+        self.n_skipped = left.ok().map(n_left);
     }
 
     pub(crate) fn outcome(self, ended: Result<(), Error>) -> Result<Done, Interrupted> {

@@ -1,8 +1,10 @@
-//! Pause and resume: the kill switch of one destination, or of all, which takes effect at the next claim.
+//! Pause and resume: the kill switch of one destination, or of all, which takes effect at the next claim; and resume of a
+//! message group that a dead message holds, which goes on without that message. Each because a person says so.
 
+use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use crate::connection;
+use crate::connection::{self, Param};
 use crate::error::Error;
 use crate::store::Store;
 
@@ -16,11 +18,13 @@ impl Store {
     /// # Errors
     /// See [`Error`]; nothing is paused, but after [`Error::Timeout`] or a lost connection it may be.
     pub async fn pause(&self, destination: &str, actor: &str, reason: &str) -> Result<bool, Error> {
-        self.change(&self.sql.pause, destination, actor, reason).await
+        let params = texts([&destination, &actor, &reason]);
+        Ok(has_changed(&connection::query(&self.pool, &self.sql.pause, &params).await?))
     }
 
-    /// Lets claims take it again. `false` if it was not paused. The pause of [`ALL_DESTINATIONS`] and those of single
-    /// destinations are kept apart: resuming one leaves the other.
+    /// Lets claims take it again: ends its pause, and closes its circuit breaker if that is open. `false` if it was neither
+    /// paused nor left out by its breaker. The pause of [`ALL_DESTINATIONS`] and those of single destinations are kept
+    /// apart: resuming one leaves the other.
     ///
     /// # Errors
     /// See [`Error`]; nothing is resumed, but after [`Error::Timeout`] or a lost connection it may be.
@@ -30,22 +34,32 @@ impl Store {
         actor: &str,
         reason: &str,
     ) -> Result<bool, Error> {
-        self.change(&self.sql.resume, destination, actor, reason).await
+        let params = texts([&destination, &actor, &reason]);
+        Ok(has_changed(&connection::query(&self.pool, &self.sql.resume, &params).await?))
     }
 
-    async fn change(
+    /// Lets a group go on that dead messages hold (`on_dead: hold`). They stay dead, and can be redriven or discarded later.
+    /// `false` if nothing held it. Its next message to die holds it again.
+    ///
+    /// # Errors
+    /// See [`Error`]; the group is held as before, but after [`Error::Timeout`] or a lost connection it may not be.
+    pub async fn resume_group(
         &self,
-        sql: &str,
         destination: &str,
+        message_group: &str,
         actor: &str,
         reason: &str,
     ) -> Result<bool, Error> {
-        let params = [
-            (&destination as _, Type::TEXT),
-            (&actor as _, Type::TEXT),
-            (&reason as _, Type::TEXT),
-        ];
-        let rows = connection::query(&self.pool, sql, &params).await?;
-        Ok(rows[0].get("changed"))
+        let params = texts([&destination, &message_group, &actor, &reason]);
+        let [rows] = connection::guarded(&self.pool, [(&self.sql.resume_group, &params)]).await?;
+        Ok(has_changed(&rows))
     }
+}
+
+fn texts<'a, const N: usize>(texts: [&'a &str; N]) -> [Param<'a>; N] {
+    texts.map(|text| (text as _, Type::TEXT))
+}
+
+fn has_changed(rows: &[Row]) -> bool {
+    rows[0].get("changed")
 }

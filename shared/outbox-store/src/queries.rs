@@ -93,7 +93,7 @@ mod table {
     pub(crate) const RESUME: Query = query!(resume,
         [TEXT, TEXT, TEXT], ["changed"]);
     pub(crate) const RESUME_GROUP: Query = query!(resume_group,
-        [TEXT, TEXT, TEXT, TEXT], ["n_messages"]);
+        [TEXT, TEXT, TEXT, TEXT], ["changed"]);
     pub(crate) const BACKLOG: Query = query!(backlog,
         [], ["destination", "due", "retrying", "scheduled", "claimed", "dead", "oldest_due_seconds",
          "paused", "breaker_open", "held_groups", "held"]);

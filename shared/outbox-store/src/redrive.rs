@@ -10,6 +10,7 @@ use crate::dead::Selection;
 use crate::error::Error;
 use crate::operation::{Batch, Done, Interrupted, Operation};
 use crate::store::Store;
+use crate::time_limits::TimeLimits;
 
 /// A redrive as an operator asks for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,7 +21,7 @@ pub struct Redrive {
     pub rate: Option<NonZeroU32>,
     /// Whether each message gets a fresh message id. To every consumer it is then a message never seen before, copies that
     /// went out earlier notwithstanding; the audit keeps the old and the new id.
-    pub with_new_message_ids: bool,
+    pub new_dedup_id: bool,
     /// Who asks.
     pub actor: String,
     /// Why; kept in `outbox.audit`.
@@ -29,7 +30,7 @@ pub struct Redrive {
 
 impl Store {
     /// Makes dead messages pending again, with their attempts started anew. Identity, payload and group stay, so a consumer
-    /// that has taken a copy before discards this one; but see [`Redrive::with_new_message_ids`].
+    /// that has taken a copy before discards this one; but see [`Redrive::new_dedup_id`].
     ///
     /// A message that held its group is the group's head again. One whose group went on without it goes out after those
     /// that are dispatched by now; those of its group that are not wait for it, also for its time at a rate.
@@ -44,7 +45,22 @@ impl Store {
     /// # Cancellation
     /// A dropped future leaves the batch in hand redriven or not, and the rest dead.
     pub async fn redrive(&self, redrive: &Redrive) -> Result<Done, Interrupted> {
-        let mut operation = Operation::new(&redrive.selection);
+        self.redrive_within(redrive, TimeLimits::default()).await
+    }
+
+    /// The same within a time: no batch is begun too late, and one that is under way at the end is given up.
+    ///
+    /// # Errors
+    /// As [`Store::redrive`], and with [`Error::OutOfTime`] or [`Error::Timeout`] if the time did not suffice.
+    ///
+    /// # Cancellation
+    /// As [`Store::redrive`].
+    pub async fn redrive_within(
+        &self,
+        redrive: &Redrive,
+        limits: TimeLimits,
+    ) -> Result<Done, Interrupted> {
+        let mut operation = Operation::new(&redrive.selection, limits);
         let ended = self.redrive_all(redrive, &mut operation).await;
         operation.outcome(ended)
     }
@@ -63,7 +79,8 @@ impl Store {
             *n_before += n_messages;
             operation.n_messages += n_messages.unsigned_abs();
         }
-        operation.end(self).await
+        operation.end(self).await;
+        Ok(())
     }
 
     async fn redrive_batch(
@@ -80,12 +97,13 @@ impl Store {
             (&operation.began_us as _, Type::INT8),
             (&rate as _, Type::INT4),
             (&n_before as _, Type::INT8),
-            (&redrive.with_new_message_ids as _, Type::BOOL),
+            (&redrive.new_dedup_id as _, Type::BOOL),
             (&redrive.actor as _, Type::TEXT),
             (&as_asked as _, Type::JSONB),
             (&redrive.reason as _, Type::TEXT),
         ];
-        let [rows] = connection::guarded(&self.pool, [(&self.sql.redrive, &params)]).await?;
+        let batch = connection::guarded(&self.pool, [(&self.sql.redrive, &params)]);
+        let [rows] = operation.limits.in_time(batch).await?;
         Ok(rows[0].get("n_messages"))
     }
 }

@@ -188,8 +188,7 @@ async fn what_is_skipped_is_told_and_ends_with_1() {
     let db = Database::fresh().await;
     let ids = [dead(&db, "orders", "x").await, dead(&db, "orders", "x").await];
     let mut other = db.connect().await;
-    let lock = other.transaction().await.unwrap();
-    lock.query("SELECT FROM outbox.message WHERE id = $1 FOR UPDATE", &[&ids[0]]).await.unwrap();
+    let _held = Database::hold(&mut other, ids[0]).await;
     let ended = outbox(&db.url(), &["redrive", "--all", "--reason", "repaired", "--yes"]).await;
     assert_eq!(ended.code, Some(1));
     let said = "redrove 1 message; skipped 1 message that somebody else holds: try again\n";

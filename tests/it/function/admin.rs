@@ -1,9 +1,12 @@
 //! The admin function.
 
+use std::time::Duration;
+
 use outbox_tests::{Database, Function, program};
 use serde_json::{Value, json};
 
 use super::MINUTE;
+use super::purge::SLOW_STORAGE;
 
 /// An admin function under the role that it is meant for.
 async fn admin(db: &Database) -> Function {
@@ -108,4 +111,37 @@ async fn the_admin_function_refuses_what_is_no_command_and_shows_those_there_are
     let error = admin.invoke(&without_reason, MINUTE).await.unwrap_err();
     assert!(error["errorMessage"].as_str().unwrap().contains("reason"), "{error}");
     assert!(admin.invoke(&json!({ "command": "status" }), MINUTE).await.is_ok());
+}
+
+/// Case L01: each batch takes 2.5 s, and of 5 s the margin of 3 s is no time to begin another.
+#[tokio::test]
+async fn the_admin_function_breaks_off_before_its_deadline_and_says_what_it_has_done() {
+    let db = Database::fresh().await;
+    let admin = admin(&db).await;
+    admin.invoke(&json!({ "command": "status" }), MINUTE).await.unwrap();
+    db.run(SLOW_STORAGE).await;
+    for (verb, past, trigger) in
+        [("redrive", "redriven", "UPDATE"), ("discard", "discarded", "DELETE")]
+    {
+        db.pending(5_001).await;
+        db.run("UPDATE outbox.message SET dead_at = now(), dead_reason = 'refused'").await;
+        db.run(&format!(
+            "CREATE TRIGGER slow BEFORE {trigger} ON outbox.message EXECUTE FUNCTION slow('2.5')"
+        ))
+        .await;
+        let command = json!({ "command": verb, "all": true, "reason": "repaired" });
+        let error = admin.invoke(&command, Duration::from_secs(5)).await.unwrap_err();
+        assert_eq!(error["errorType"], "out_of_time", "{error}");
+        let said = error["errorMessage"].as_str().unwrap();
+        assert!(said.contains(&format!("messages {past} before that: 5000")), "{said}");
+        let operation: String = db
+            .value("SELECT selection->>'operation' FROM outbox.audit ORDER BY id DESC LIMIT 1")
+            .await;
+        assert!(said.contains(&format!("as operation {operation}")), "{said}");
+        assert_eq!(db.count("dead").await, 1);
+
+        db.run("DROP TRIGGER slow ON outbox.message").await;
+        assert_eq!(admin.invoke(&command, MINUTE).await.unwrap()[past], 1);
+        db.run("DELETE FROM outbox.message").await;
+    }
 }

@@ -61,9 +61,9 @@ async fn a_purge_that_gets_no_answer_does_not_keep_a_function_past_its_deadline(
 }
 
 /// As an operator's ALTER DATABASE would.
-const SLOW_STORAGE: &str = "
+pub(super) const SLOW_STORAGE: &str = "
     CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS
-        $$ BEGIN PERFORM pg_sleep(TG_ARGV[0]::float8); RETURN OLD; END $$";
+        $$ BEGIN PERFORM pg_sleep(TG_ARGV[0]::float8); RETURN coalesce(NEW, OLD); END $$";
 
 /// Old dispatched messages, and storage on which each delete of that `kind` takes so many seconds more.
 async fn backlog_on_slow_storage(db: &Database, n: i64, kind: &str, seconds: &str) {
@@ -198,6 +198,9 @@ async fn the_purge_function_archives_what_it_deletes() {
         assert_eq!(report, expected);
     }
     assert_eq!(left(&db).await, kept);
+    let logged = async || purge.process.logged("purge finished");
+    let logged = eventually("the purge's log line", logged).await;
+    assert_eq!(logged["archive"], bucket.archive_url());
     assert_eq!(bucket.objects().await.into_values().map(|lines| lines.len()).sum::<usize>(), 1);
 }
 

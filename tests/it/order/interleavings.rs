@@ -28,7 +28,7 @@ async fn redrive(store: &Store, id: i64) {
         actor: "test".to_owned(),
         reason: "fixed".to_owned(),
         rate: None,
-        with_new_message_ids: false,
+        new_dedup_id: false,
     };
     assert_eq!(store.redrive(&redrive).await.unwrap().n_messages, 1);
 }

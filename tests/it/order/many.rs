@@ -34,14 +34,14 @@ fn names() -> Vec<String> {
     names
 }
 
-async fn enqueue_three_of_each(db: &Database) {
+async fn insert_three_of_each(db: &Database) {
     let message = |(n, name): (usize, &String)| NewMessage {
         message_group: Some(name.clone()),
         ..NewMessage::new("orders", "order.placed.v1", n.to_string())
     };
     let names = names();
     for _ in 0..3 {
-        db.enqueue(names.iter().enumerate().map(message)).await;
+        db.insert_raw(names.iter().enumerate().map(message)).await;
     }
 }
 
@@ -49,7 +49,7 @@ async fn enqueue_three_of_each(db: &Database) {
 async fn a_group_of_any_name_is_found_and_its_messages_keep_their_order() {
     let db = Database::fresh().await;
     let endpoint = Endpoint::start();
-    enqueue_three_of_each(&db).await;
+    insert_three_of_each(&db).await;
     let to = destinations([queue_at("orders", &endpoint.queue_url("orders"))]);
     let relay = relay(&db, &endpoint.sdk_config(), to, RunPolicy::default());
     let report = relay.run(None, &CancellationToken::new()).await.unwrap();
@@ -75,7 +75,7 @@ async fn a_group_of_any_name_is_found_and_its_messages_keep_their_order() {
 async fn a_way_through_the_groups_in_steps_of_any_size_visits_each_once() {
     let db = Database::fresh().await;
     let store = db.store();
-    enqueue_three_of_each(&db).await;
+    insert_three_of_each(&db).await;
     for step in [1, 2, 7] {
         let mut visited = Vec::new();
         let mut group = String::new();

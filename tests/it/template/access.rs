@@ -1,6 +1,6 @@
 //! Who may do what.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{attribute, functions, resources, template};
 
@@ -22,6 +22,32 @@ fn granted(document: &Value) -> (Vec<String>, bool) {
     (actions, is_for_all)
 }
 
+/// Without the setting a purge only deletes, and without the grant it never gets that far.
+#[test]
+fn an_archive_is_the_setting_and_the_grant_of_the_purge_alone_under_its_prefix_alone() {
+    let template = template();
+    for (id, function) in functions(&template) {
+        let archive = &function["Environment"]["Variables"]["OUTBOX_ARCHIVE"];
+        let expected =
+            if id == "PurgeFunction" { json!({ "Ref": "ArchiveLocation" }) } else { Value::Null };
+        assert_eq!(*archive, expected, "{id}");
+    }
+    let roles = resources(&template, "AWS::IAM::Role");
+    let policy = &roles["PurgeRole"]["Policies"][0]["PolicyDocument"]["Statement"];
+    let statements = policy.as_array().unwrap().iter().map(|statement| &statement["Fn::If"]);
+    let writing = statements.filter(|s| s[1]["Action"] == "s3:PutObject").collect::<Vec<_>>();
+    let [writing] = writing.as_slice() else { panic!("{policy}") };
+    assert_eq!(writing[0], "HasArchive");
+    let place =
+        json!({ "Fn::Join": ["", { "Fn::Split": ["s3://", { "Ref": "ArchiveLocation" }] }] });
+    let resource =
+        json!({ "Fn::Sub": ["arn:${AWS::Partition}:s3:::${Place}/*", { "Place": place }] });
+    assert_eq!(writing[1]["Resource"], resource);
+    // An asterisk in the prefix would stand for anything in the grant.
+    let pattern = template["Parameters"]["ArchiveLocation"]["AllowedPattern"].as_str().unwrap();
+    assert!(pattern.ends_with("(/[A-Za-z0-9!_.=-]+)*)?$"), "{pattern}");
+}
+
 #[test]
 fn each_function_has_a_role_of_its_own_that_grants_what_it_needs_on_named_resources() {
     let template = template();
@@ -33,6 +59,7 @@ fn each_function_has_a_role_of_its_own_that_grants_what_it_needs_on_named_resour
         "secretsmanager:GetSecretValue",
     ];
     let sending = ["kms:Decrypt", "kms:GenerateDataKey", "sns:Publish", "sqs:SendMessage"];
+    let archiving = ["kms:GenerateDataKey", "s3:PutObject"];
     for (id, function) in functions(&template) {
         let role = format!("{}Role", id.strip_suffix("Function").unwrap());
         assert_eq!(function["Role"], attribute(&role), "{id}");
@@ -44,6 +71,9 @@ fn each_function_has_a_role_of_its_own_that_grants_what_it_needs_on_named_resour
         let mut expected = own.to_vec();
         if id == "RelayFunction" {
             expected.extend(sending);
+        }
+        if id == "PurgeFunction" {
+            expected.extend(archiving);
         }
         expected.sort_unstable();
         assert_eq!(actions, expected, "{role}");

@@ -11,13 +11,8 @@ fn alarms_watch_age_deaths_failures_and_the_failure_queue_by_metrics_that_exist(
     let alarms = resources(&template, "AWS::CloudWatch::Alarm");
     let watched: Vec<_> =
         alarms.values().map(|alarm| alarm["MetricName"].as_str().unwrap()).collect();
-    let expected = [
-        "outbox.backlog.age",
-        "outbox.dead.messages",
-        "ApproximateNumberOfMessagesVisible",
-        "Errors",
-        "Errors",
-    ];
+    let expected =
+        ["outbox.backlog.age", "outbox.dead.messages", "NumberOfMessagesSent", "Errors", "Errors"];
     assert_eq!(watched, expected);
     for (id, alarm) in &alarms {
         let name = alarm["MetricName"].as_str().unwrap();

@@ -3,11 +3,11 @@
 use std::time::{Duration, Instant};
 
 use outbox_archive::{Archive, Object, ObjectBuilder};
-use outbox_store::{ArchivedRow, Error, PurgeableMessage};
+use outbox_store::{ArchivedRow, Error, PurgeableMessage, TimeLimits};
 
 use super::batch_size::BatchSize;
 use super::patience::Patience;
-use super::{Purge, PurgeFailure, PurgeReport, TimeLimits};
+use super::{Purge, PurgeFailure, PurgeReport};
 
 /// Most messages of one object. They are read with one statement.
 const OBJECT_MESSAGES: u32 = 10_000;
@@ -26,6 +26,9 @@ pub(super) struct Run<'a> {
     archived: Vec<ArchivedRow>,
     /// Whether any message of the latest object was deleted.
     got_further: bool,
+    /// When the latest object was begun to be read, and how long the last one took until its messages were deleted.
+    object_began: Instant,
+    object_took: Duration,
 }
 
 /// What a step tells of the rest.
@@ -49,6 +52,8 @@ impl<'a> Run<'a> {
             report: PurgeReport::default(),
             archived: Vec::new(),
             got_further: true,
+            object_began: Instant::now(),
+            object_took: Duration::ZERO,
         }
     }
 
@@ -57,7 +62,7 @@ impl<'a> Run<'a> {
         &mut self,
         progress: impl Fn(&PurgeReport),
     ) -> Result<(), PurgeFailure> {
-        self.in_time(self.purge.store.check_version()).await?;
+        self.limits.in_time(self.purge.store.check_version()).await?;
         let mut patience = Patience::until(self.limits.start_until);
         loop {
             match self.step().await {
@@ -66,6 +71,7 @@ impl<'a> Run<'a> {
                     self.report.drained = step == Step::Drained;
                     return Ok(());
                 }
+                Err(failure) if self.is_over(&failure) => return Ok(()),
                 Err(PurgeFailure::Store(error)) if error.is_transient() => {
                     // It may have failed because it took too long.
                     self.batch_size.halve();
@@ -75,11 +81,21 @@ impl<'a> Run<'a> {
                 Err(failure) => return Err(failure),
             }
             progress(&self.report);
-            let is_late = self.limits.start_until.is_some_and(|until| Instant::now() >= until);
-            if is_late && self.archived.is_empty() {
+            let is_enough = self.limits.is_late() || self.limits.is_too_short_for(self.object_took);
+            if is_enough && self.archived.is_empty() {
                 return Ok(());
             }
         }
+    }
+
+    /// Whether nothing failed but the time, after something was done. A run that got nothing done in all its time is a
+    /// failure, as every further one would be the same.
+    fn is_over(&self, failure: &PurgeFailure) -> bool {
+        let is_late = match failure {
+            PurgeFailure::Store(error) => matches!(error, Error::Timeout(_)),
+            PurgeFailure::Archive(error) => error.is_timeout(),
+        };
+        is_late && self.limits.time_left().is_zero() && self.report.purged > 0
     }
 
     /// One statement that deletes, and before it, once for each object, what it takes to archive.
@@ -89,6 +105,7 @@ impl<'a> Run<'a> {
             if !self.got_further {
                 return Ok(Step::Stuck);
             }
+            self.object_began = Instant::now();
             let messages = self.read().await?;
             if messages.is_empty() {
                 return Ok(Step::Drained);
@@ -96,13 +113,16 @@ impl<'a> Run<'a> {
             self.archive(archive, messages).await?;
         }
         self.delete_archived().await?;
+        if self.archived.is_empty() {
+            self.object_took = self.object_began.elapsed();
+        }
         Ok(Step::More)
     }
 
     async fn delete(&mut self) -> Result<Step, Error> {
         let Purge { store, retention, .. } = *self.purge;
         let (n_asked, began) = (self.batch_size.get(), Instant::now());
-        let n_deleted = self.in_time(store.purge(retention, n_asked)).await?;
+        let n_deleted = self.limits.in_time(store.purge(retention, n_asked)).await?;
         self.batch_size.took(began.elapsed());
         self.report.purged += n_deleted;
         Ok(if n_deleted < u64::from(n_asked) { Step::Drained } else { Step::More })
@@ -110,7 +130,7 @@ impl<'a> Run<'a> {
 
     async fn read(&self) -> Result<Vec<PurgeableMessage>, Error> {
         let Purge { store, retention, .. } = *self.purge;
-        self.in_time(store.purgeable(retention, OBJECT_MESSAGES, OBJECT_BYTES)).await
+        self.limits.in_time(store.purgeable(retention, OBJECT_MESSAGES, OBJECT_BYTES)).await
     }
 
     /// Writes an object. Only then are its messages to be deleted.
@@ -120,7 +140,7 @@ impl<'a> Run<'a> {
         messages: Vec<PurgeableMessage>,
     ) -> Result<(), PurgeFailure> {
         let (object, rows) = object_of(messages);
-        archive.put(object, self.time_left()).await?;
+        archive.put(object, self.limits.time_left()).await?;
         self.report.objects += 1;
         self.report.archived += rows.len() as u64;
         (self.archived, self.got_further) = (rows, false);
@@ -132,26 +152,12 @@ impl<'a> Run<'a> {
         let n_rows = self.archived.len().min(self.batch_size.get() as usize);
         let began = Instant::now();
         let deleted = store.purge_archived(retention, &self.archived[..n_rows]);
-        let n_deleted = self.in_time(deleted).await?;
+        let n_deleted = self.limits.in_time(deleted).await?;
         self.batch_size.took(began.elapsed());
         self.archived.drain(..n_rows);
         self.report.purged += n_deleted;
         self.got_further |= n_deleted > 0;
         Ok(())
-    }
-
-    /// Gives a statement up when the time ends; what it was to do may have been done.
-    async fn in_time<T>(
-        &self,
-        statement: impl Future<Output = Result<T, Error>>,
-    ) -> Result<T, Error> {
-        let time = self.time_left();
-        tokio::time::timeout(time, statement).await.unwrap_or(Err(Error::Timeout(time)))
-    }
-
-    fn time_left(&self) -> Duration {
-        let left = |end: Instant| end.saturating_duration_since(Instant::now());
-        self.limits.end_by.map_or(Duration::MAX, left)
     }
 }
 

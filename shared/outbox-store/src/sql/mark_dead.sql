@@ -7,6 +7,7 @@
 --   $5 text[]   error text of each, bounded by the caller
 --   $6 boolean[] whether each keeps the rest of its group waiting
 -- Returns the ids that carry this claim's mark now, those of an earlier try of the same mark included.
+-- A mark that is repeated, because its answer was lost, leaves a group that was resumed meanwhile as it is.
 -- Uses message_pkey; why the guard stands in a CASE: see mark_dispatched.sql.
 WITH outcome AS MATERIALIZED (
     SELECT id, reason, error_code, error, holds_group
@@ -17,7 +18,10 @@ marked AS (
     UPDATE outbox.message AS m
     SET dead_at = coalesce(m.dead_at, now()),
         dead_reason = outcome.reason,
-        holds_group = outcome.holds_group AND m.message_group IS NOT NULL,
+        holds_group = CASE
+            WHEN m.dead_at IS NULL THEN outcome.holds_group AND m.message_group IS NOT NULL
+            ELSE m.holds_group
+        END,
         first_failed_at = coalesce(m.first_failed_at, now()),
         last_error_code = outcome.error_code,
         last_error = outcome.error

@@ -1,5 +1,5 @@
 -- outbox.next_dead
--- Look which dead messages of a selection come next, in order of destination and id.
+-- Find the next dead messages of a selection, in order of destination and id.
 --   $1 text    destination, or NULL for any
 --   $2 text    last error code, or NULL for any
 --   $3 text    message group, or NULL for any
@@ -9,7 +9,8 @@
 --   $7 bigint  id in it to go on after
 --   $8 bigint  most rows to return
 -- Returns destination and id. Locks nothing: redrive.sql and discard.sql look again.
--- Uses message_dead_idx, from where the last look ended. Why a range stands where an equality would do: see claim.sql.
+-- Uses message_dead_idx, and begins there after $6 and $7. One destination is a range and no equality, for the reason that
+-- claim.sql gives.
 SELECT m.destination, m.id
 FROM outbox.message AS m
 WHERE m.dead_at IS NOT NULL

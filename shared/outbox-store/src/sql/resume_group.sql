@@ -4,7 +4,7 @@
 --   $2 text  message group
 --   $3 text  actor
 --   $4 text  reason
--- Returns n_messages: how many dead messages held it, 0 if none did. They stay dead.
+-- Returns changed: false if nothing held it. Its dead messages stay dead.
 -- Uses message_held_idx.
 WITH freed AS (
     UPDATE outbox.message AS m
@@ -24,4 +24,4 @@ audited AS (
     FROM counted
     WHERE n_messages > 0
 )
-SELECT n_messages FROM counted
+SELECT n_messages > 0 AS changed FROM counted

@@ -182,6 +182,8 @@ pub(crate) struct Redrive {
     /// A FIFO target discards a message whose id it has accepted within five minutes. With a
     /// fresh one it takes it, and so does every consumer, even one that had it before. The
     /// old and the new ids are kept in outbox.audit.
+    /// The old id is free then: a producer that repeats its enqueue with it makes a second
+    /// message.
     #[arg(long, verbatim_doc_comment)]
     pub(crate) new_dedup_id: bool,
     #[command(flatten)]

@@ -8,7 +8,6 @@
 
 mod args;
 mod context;
-mod deed;
 mod discard;
 mod doctor;
 mod drain;
@@ -16,6 +15,7 @@ mod enqueue;
 mod exit;
 mod migrate;
 mod ndjson;
+mod operation;
 mod output;
 mod pause;
 mod purge;

@@ -1,6 +1,6 @@
 //! `outbox pause` and `outbox resume`
 
-use outbox_admin::{Command, Pause, Paused, Reply, Resume, Resumed, execute};
+use outbox_admin::{Command, Pause, Paused, Reply, Resume, Resumed, TimeLimits, execute};
 use outbox_lambda::Program;
 
 use crate::args;
@@ -30,8 +30,9 @@ pub(crate) async fn resume(args: args::Resume, output: Output) -> Result<Exit, F
 async fn carry_out(command: Command, what: &str, output: Output) -> Result<Exit, Failure> {
     let context = Context::quiet(Program::CommandLine)?;
     let store = context.store()?;
-    let reply =
-        execute(&store, &command, &actor()).await.map_err(|error| context.failure(error))?;
+    let reply = execute(&store, &command, &actor(), TimeLimits::default())
+        .await
+        .map_err(|error| context.failure(error))?;
     let (changed, text) = match reply {
         Reply::Paused(Paused { paused: true }) => (true, format!("paused {what}")),
         Reply::Paused(_) => (false, format!("{what}: paused already")),

@@ -4,7 +4,7 @@ mod check;
 
 use std::num::NonZeroU32;
 
-use outbox_store::{DeadCount, Discard, Done, Interrupted, Redrive, Selection, Store};
+use outbox_store::{DeadCount, Discard, Done, Interrupted, Redrive, Selection, Store, TimeLimits};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -23,7 +23,7 @@ pub enum Action {
 /// Which dead messages, how, and why. Whatever is given must match; something must be.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Deed {
+pub struct Operation {
     /// These ids only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ids: Vec<i64>,
@@ -33,8 +33,8 @@ pub struct Deed {
     /// Those whose last error has this code only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// This message group only, of whatever destination.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// This message group only, of whatever destination; in JSON also `group`, as on the command line.
+    #[serde(default, alias = "group", skip_serializing_if = "Option::is_none")]
     pub message_group: Option<String>,
     /// Those that died longer ago than this only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -66,8 +66,9 @@ pub struct Deed {
 pub struct Redriven {
     /// Messages that are pending again.
     pub redriven: u64,
-    /// Messages that match and are still dead, because somebody else held their rows.
-    pub skipped: u64,
+    /// Messages that match and are still dead, because somebody else held their rows; `None` if they could not be
+    /// counted.
+    pub skipped: Option<u64>,
     /// Its name in the `selection` of `outbox.audit`.
     pub operation: Uuid,
 }
@@ -77,8 +78,9 @@ pub struct Redriven {
 pub struct Discarded {
     /// Messages that are gone.
     pub discarded: u64,
-    /// Messages that match and are still there, because somebody else held their rows.
-    pub skipped: u64,
+    /// Messages that match and are still there, because somebody else held their rows; `None` if they could not be
+    /// counted.
+    pub skipped: Option<u64>,
     /// Its name in the `selection` of `outbox.audit`.
     pub operation: Uuid,
 }
@@ -110,7 +112,7 @@ impl Action {
     }
 }
 
-impl Deed {
+impl Operation {
     /// Counts what is selected; nothing is changed.
     ///
     /// # Errors
@@ -122,29 +124,43 @@ impl Deed {
         Ok(Preview { matched, dead_letters })
     }
 
-    pub(crate) async fn redrive(&self, store: &Store, actor: &str) -> Result<Redriven, Error> {
+    pub(crate) async fn redrive(
+        &self,
+        store: &Store,
+        actor: &str,
+        limits: TimeLimits,
+    ) -> Result<Redriven, Error> {
         store.check_version().await?;
         let redrive = Redrive {
             selection: self.selection(),
             rate: self.rate.and_then(|rate| u32::try_from(rate).ok()).and_then(NonZeroU32::new),
-            with_new_message_ids: self.new_dedup_id,
+            new_dedup_id: self.new_dedup_id,
             actor: actor.to_owned(),
             reason: self.reason.trim().to_owned(),
         };
-        let Done { operation, n_messages, n_skipped } =
-            store.redrive(&redrive).await.map_err(|error| interrupted(error, Action::Redrive))?;
+        let Done { operation, n_messages, n_skipped } = store
+            .redrive_within(&redrive, limits)
+            .await
+            .map_err(|error| interrupted(error, Action::Redrive))?;
         Ok(Redriven { redriven: n_messages, skipped: n_skipped, operation })
     }
 
-    pub(crate) async fn discard(&self, store: &Store, actor: &str) -> Result<Discarded, Error> {
+    pub(crate) async fn discard(
+        &self,
+        store: &Store,
+        actor: &str,
+        limits: TimeLimits,
+    ) -> Result<Discarded, Error> {
         store.check_version().await?;
         let discard = Discard {
             selection: self.selection(),
             actor: actor.to_owned(),
             reason: self.reason.trim().to_owned(),
         };
-        let Done { operation, n_messages, n_skipped } =
-            store.discard(&discard).await.map_err(|error| interrupted(error, Action::Discard))?;
+        let Done { operation, n_messages, n_skipped } = store
+            .discard_within(&discard, limits)
+            .await
+            .map_err(|error| interrupted(error, Action::Discard))?;
         Ok(Discarded { discarded: n_messages, skipped: n_skipped, operation })
     }
 

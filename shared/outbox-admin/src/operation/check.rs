@@ -1,15 +1,15 @@
 //! What a redrive or a discard must and must not ask for.
 
-use super::{Action, Deed};
+use super::{Action, Operation};
 use crate::error::Error;
 
-/// Ids of one deed; more are better told by a filter.
+/// Ids of one operation; more are better told by a filter.
 const MAX_IDS: usize = 10_000;
 
 /// More a second than a relay publishes is no limit.
 const MAX_RATE: u32 = 10_000;
 
-impl Deed {
+impl Operation {
     /// Checks that something is selected, that a reason is given unless nothing is to be done, and that every part makes
     /// sense.
     ///
@@ -89,8 +89,8 @@ mod tests {
     use super::*;
     use crate::age::Age;
 
-    fn deed() -> Deed {
-        Deed { reason: "queue repaired".into(), ..Deed::default() }
+    fn operation() -> Operation {
+        Operation { reason: "queue repaired".into(), ..Operation::default() }
     }
 
     fn age(text: &str) -> Age {
@@ -100,30 +100,37 @@ mod tests {
     #[test]
     fn a_redrive_or_a_discard_selects_something_and_says_why() {
         for good in [
-            Deed { ids: vec![7], ..deed() },
-            Deed { all: true, ..deed() },
-            Deed { destination: Some("orders".into()), ..deed() },
-            Deed { destination: Some("orders".into()), all: true, ..deed() },
-            Deed { ids: vec![7], code: Some("no_route".into()), ..deed() },
-            Deed { message_group: Some("customer-7".into()), ..deed() },
-            Deed { dead_before: Some(age("1h")), dead_after: Some(age("3h")), ..deed() },
-            Deed { all: true, dry_run: true, ..Deed::default() },
+            Operation { ids: vec![7], ..operation() },
+            Operation { all: true, ..operation() },
+            Operation { destination: Some("orders".into()), ..operation() },
+            Operation { destination: Some("orders".into()), all: true, ..operation() },
+            Operation { ids: vec![7], code: Some("no_route".into()), ..operation() },
+            Operation { message_group: Some("customer-7".into()), ..operation() },
+            Operation { dead_before: Some(age("1h")), dead_after: Some(age("3h")), ..operation() },
+            Operation { all: true, dry_run: true, ..Operation::default() },
         ] {
             for action in [Action::Redrive, Action::Discard] {
                 assert!(good.check(action).is_ok(), "{good:?}");
             }
         }
         for (bad, named) in [
-            (deed(), "nothing is selected"),
-            (Deed { all: true, reason: " \n".into(), ..deed() }, "reason"),
-            (Deed { all: true, ids: vec![7], ..deed() }, "not both"),
-            (Deed { ids: vec![7, 0], ..deed() }, "the id 0"),
-            (Deed { ids: vec![7; MAX_IDS + 1], ..deed() }, "10001 ids"),
-            (Deed { destination: Some(String::new()), ..deed() }, "destination is empty"),
-            (Deed { code: Some(" ".into()), ..deed() }, "code is empty"),
-            (Deed { message_group: Some(" ".into()), ..deed() }, "message group is empty"),
+            (operation(), "nothing is selected"),
+            (Operation { all: true, reason: " \n".into(), ..operation() }, "reason"),
+            (Operation { all: true, ids: vec![7], ..operation() }, "not both"),
+            (Operation { ids: vec![7, 0], ..operation() }, "the id 0"),
+            (Operation { ids: vec![7; MAX_IDS + 1], ..operation() }, "10001 ids"),
+            (Operation { destination: Some(String::new()), ..operation() }, "destination is empty"),
+            (Operation { code: Some(" ".into()), ..operation() }, "code is empty"),
             (
-                Deed { dead_before: Some(age("3h")), dead_after: Some(age("1h")), ..deed() },
+                Operation { message_group: Some(" ".into()), ..operation() },
+                "message group is empty",
+            ),
+            (
+                Operation {
+                    dead_before: Some(age("3h")),
+                    dead_after: Some(age("1h")),
+                    ..operation()
+                },
                 "than 3h",
             ),
         ] {
@@ -139,15 +146,15 @@ mod tests {
         for (rate, is_allowed) in
             [(-1, false), (0, false), (1, true), (10_000, true), (10_001, false)]
         {
-            let deed = Deed { all: true, rate: Some(rate), ..deed() };
-            let checked = deed.check(Action::Redrive).map_err(|error| error.to_string());
+            let operation = Operation { all: true, rate: Some(rate), ..operation() };
+            let checked = operation.check(Action::Redrive).map_err(|error| error.to_string());
             let expected = format!(
                 "the rate {rate} is not allowed; allowed: 1 to 10000 messages a second, for example 50"
             );
             assert_eq!(checked, if is_allowed { Ok(()) } else { Err(expected) });
-            assert!(deed.check(Action::Discard).unwrap_err().to_string().contains("no rate"));
+            assert!(operation.check(Action::Discard).unwrap_err().to_string().contains("no rate"));
         }
-        let fresh = Deed { all: true, new_dedup_id: true, ..deed() };
+        let fresh = Operation { all: true, new_dedup_id: true, ..operation() };
         assert!(fresh.check(Action::Redrive).is_ok());
         assert!(fresh.check(Action::Discard).is_err());
     }

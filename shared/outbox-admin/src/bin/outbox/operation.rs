@@ -2,7 +2,9 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use outbox_admin::{Action, Command, Deed, Discarded, Preview, Redriven, Reply, execute};
+use outbox_admin::{
+    Action, Command, Discarded, Operation, Preview, Redriven, Reply, TimeLimits, execute,
+};
 use outbox_lambda::Program;
 
 use crate::args::Selected;
@@ -12,24 +14,24 @@ use crate::output::{Output, messages};
 use crate::status::dead_by_code;
 
 /// What is selected, with nothing said yet about what to do.
-pub(crate) fn of(selected: Selected) -> Deed {
+pub(crate) fn of(selected: Selected) -> Operation {
     let Selected { mut ids, destination, code, group, dead_before, dead_after, all } = selected;
     // An id that is given twice is one message, and counts as one.
     ids.sort_unstable();
     ids.dedup();
     let message_group = group;
-    let selected = Deed { ids, destination, code, message_group, ..Deed::default() };
-    Deed { dead_before, dead_after, all, ..selected }
+    let selected = Operation { ids, destination, code, message_group, ..Operation::default() };
+    Operation { dead_before, dead_after, all, ..selected }
 }
 
 pub(crate) async fn carry_out(
     action: Action,
-    deed: Deed,
+    operation: Operation,
     is_agreed: bool,
     output: Output,
 ) -> Result<Exit, Failure> {
-    deed.check(action).map_err(|error| Failure::usage(error.to_string()))?;
-    let is_agreed = is_agreed || deed.dry_run;
+    operation.check(action).map_err(|error| Failure::usage(error.to_string()))?;
+    let is_agreed = is_agreed || operation.dry_run;
     if !is_agreed && !can_ask() {
         let verb = action.name();
         return Err(Failure::usage(format!(
@@ -40,18 +42,19 @@ pub(crate) async fn carry_out(
     let context = Context::quiet(Program::CommandLine)?;
     let store = context.store()?;
     if !is_agreed {
-        let preview = deed.preview(&store).await.map_err(|error| context.failure(error))?;
+        let preview = operation.preview(&store).await.map_err(|error| context.failure(error))?;
         if !agrees(action, &preview)? {
             return Err(Failure::problem(format!("nothing was {}", action.past())));
         }
     }
-    let n_ids = deed.ids.len() as u64;
+    let n_ids = operation.ids.len() as u64;
     let command = match action {
-        Action::Redrive => Command::Redrive(deed),
-        Action::Discard => Command::Discard(deed),
+        Action::Redrive => Command::Redrive(operation),
+        Action::Discard => Command::Discard(operation),
     };
-    let reply =
-        execute(&store, &command, &actor()).await.map_err(|error| context.failure(error))?;
+    let reply = execute(&store, &command, &actor(), TimeLimits::default())
+        .await
+        .map_err(|error| context.failure(error))?;
     let (n_messages, n_skipped, text) = match &reply {
         Reply::Redriven(Redriven { redriven, skipped, .. }) => {
             (*redriven, *skipped, format!("redrove {}", messages(*redriven)))
@@ -59,26 +62,33 @@ pub(crate) async fn carry_out(
         Reply::Discarded(Discarded { discarded, skipped, .. }) => {
             (*discarded, *skipped, format!("discarded {}", messages(*discarded)))
         }
-        Reply::Preview(preview) => (n_matched(preview), 0, shown(preview)),
+        Reply::Preview(preview) => (n_matched(preview), Some(0), shown(preview)),
         _ => unreachable!("the reply to a redrive or a discard"),
     };
-    let n_others = n_ids.saturating_sub(n_messages + n_skipped);
+    let n_others = n_skipped.map_or(0, |n_skipped| n_ids.saturating_sub(n_messages + n_skipped));
     output.show(&reply, || {
         [vec![text], remarks(n_messages, n_skipped, n_others)].concat().join("; ")
     })?;
-    let is_complete = n_messages > 0 && n_skipped == 0 && n_others == 0;
+    let is_complete = n_messages > 0 && n_skipped == Some(0) && n_others == 0;
     Ok(if is_complete { Exit::Ok } else { Exit::Problem })
 }
 
 /// What a person should know besides.
-fn remarks(n_messages: u64, n_skipped: u64, n_others: u64) -> Vec<String> {
+fn remarks(n_messages: u64, n_skipped: Option<u64>, n_others: u64) -> Vec<String> {
     let mut remarks = Vec::new();
-    if n_messages == 0 && n_skipped == 0 && n_others == 0 {
+    if n_messages == 0 && n_skipped == Some(0) && n_others == 0 {
         remarks.push("nothing dead matches: outbox status shows what is dead".to_owned());
     }
-    if n_skipped > 0 {
-        let skipped = messages(n_skipped);
-        remarks.push(format!("skipped {skipped} that somebody else holds: try again"));
+    match n_skipped {
+        Some(0) => (),
+        Some(n_skipped) => {
+            let skipped = messages(n_skipped);
+            remarks.push(format!("skipped {skipped} that somebody else holds: try again"));
+        }
+        None => remarks.push(
+            "how many were skipped could not be counted: outbox status shows what is dead"
+                .to_owned(),
+        ),
     }
     if n_others > 0 {
         remarks.push(format!("ids without a dead message that matches: {n_others}"));
