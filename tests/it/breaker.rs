@@ -76,7 +76,10 @@ async fn of_two_relays_at_once_one_probes_and_with_one_message() {
     let [a, b] = [(); 2].map(|()| one_by_one(&db, &endpoint));
     for (n_probes, wait) in [(1, 10.0), (2, 20.0), (3, 40.0), (4, 60.0), (5, 60.0)] {
         tokio::join!(run(&a), run(&b));
-        assert_eq!((endpoint.received().len(), state(&db).await.2), (n_probes, n_probes as i32));
+        assert_eq!(
+            (endpoint.received().len(), state(&db).await.2),
+            (n_probes, i32::try_from(n_probes).unwrap())
+        );
         let seconds = seconds_to_probe(&db).await;
         assert!((wait - 5.0..=wait).contains(&seconds), "{seconds} after {n_probes}");
         db.time_passes(60).await;

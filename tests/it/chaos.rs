@@ -4,6 +4,7 @@
 //! clock, and only the leases of killed relays run out: those of the living hold.
 
 use std::collections::{HashMap, HashSet};
+use std::io::Write;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -100,7 +101,7 @@ fn first_deliveries(accepted: &[Received]) -> HashMap<&str, Vec<(&str, &str)>> {
 async fn killed_relays_and_a_failing_destination_lose_nothing_and_keep_every_groups_order() {
     let seed =
         std::env::var("CHAOS_SEED").map_or_else(|_| fastrand::u64(..), |s| s.parse().unwrap());
-    println!("CHAOS_SEED={seed}");
+    let _ = writeln!(std::io::stdout(), "CHAOS_SEED={seed}");
     let mut rng = Rng::with_seed(seed);
     let db = Database::fresh().await;
     let endpoint = Endpoint::start();

@@ -110,10 +110,10 @@ impl Agenda {
     ) {
         let mut ends: HashMap<String, (u32, String)> = HashMap::new();
         for Visited { destination, message_group, lost_claims } in visited {
-            let (n_visited, last) = ends.entry(destination.clone()).or_default();
+            let (n_visited, end) = ends.entry(destination.clone()).or_default();
             *n_visited += 1;
-            if *last < message_group {
-                last.clone_from(&message_group);
+            if *end < message_group {
+                end.clone_from(&message_group);
             }
             match lost_claims {
                 None => {}
@@ -277,7 +277,8 @@ fn has_free(rounds: &HashMap<String, Round>, known: &Known) -> bool {
 /// Fair shares: they differ by one at most and add up to the whole.
 fn shares(whole: u32, n: usize) -> impl Iterator<Item = u32> {
     let n = u32::try_from(n).unwrap_or(u32::MAX);
-    let (each, left_over) = if n == 0 { (0, 0) } else { (whole / n, whole % n) };
+    let each = whole.checked_div(n).unwrap_or(0);
+    let left_over = whole - each * n;
     (0..n).map(move |place| each + u32::from(place < left_over))
 }
 

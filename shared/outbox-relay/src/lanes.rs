@@ -10,7 +10,7 @@ use outbox::{
 use crate::traffic::Start;
 
 pub(crate) struct Lanes {
-    lanes: Vec<Lane>,
+    all: Vec<Lane>,
     /// The lane whose turn it is.
     turn: usize,
     /// Groups of which something was not accepted, by destination.
@@ -65,17 +65,17 @@ impl Lanes {
             let packer = Packer::new(destination.max_bytes, first_tries_first(entries));
             Some(Lane { destination, packer })
         });
-        (Self { lanes: lanes.collect(), turn: 0, stopped }, marks)
+        (Self { all: lanes.collect(), turn: 0, stopped }, marks)
     }
 
     /// The next request of the lane whose turn it is, for a destination that may be sent one. If there is none, whether one
     /// may be sent later.
     pub(crate) fn next_request(&mut self, start: impl Fn(&str) -> Start) -> Result<Request, Start> {
         let mut when = Start::Not;
-        for _ in 0..self.lanes.len() {
-            let lane = self.turn % self.lanes.len();
+        for _ in 0..self.all.len() {
+            let lane = self.turn % self.all.len();
             self.turn = lane + 1;
-            let Lane { destination, packer } = &mut self.lanes[lane];
+            let Lane { destination, packer } = &mut self.all[lane];
             if !packer.is_ready() {
                 continue;
             }
@@ -94,12 +94,12 @@ impl Lanes {
     /// Whether something can still be handed out for a destination that is not held up.
     pub(crate) fn has_work(&self, is_held_up: impl Fn(&str) -> bool) -> bool {
         let has_work = |lane: &Lane| lane.packer.n_waiting() > 0;
-        self.lanes.iter().any(|lane| has_work(lane) && !is_held_up(&lane.destination.name))
+        self.all.iter().any(|lane| has_work(lane) && !is_held_up(&lane.destination.name))
     }
 
     /// Takes in what became of a request: a group whose message was accepted goes on, any other stops.
     pub(crate) fn take_in(&mut self, request: &Request, outcomes: &[Outcome]) {
-        let packer = &mut self.lanes[request.lane].packer;
+        let packer = &mut self.all[request.lane].packer;
         for (entry, outcome) in request.entries.iter().zip(outcomes) {
             match (&entry.message.message_group, outcome) {
                 (Some(group), Outcome::Accepted { .. }) => packer.accepted(group),
@@ -119,7 +119,7 @@ impl Lanes {
 
     /// The ids of all messages that were never handed out.
     pub(crate) fn take_unsent(&mut self) -> impl Iterator<Item = i64> {
-        let lanes = std::mem::take(&mut self.lanes);
+        let lanes = std::mem::take(&mut self.all);
         lanes.into_iter().flat_map(|lane| lane.packer.into_unsent()).map(|e| e.message.id)
     }
 }

@@ -14,6 +14,8 @@
 //!
 //! Start at [`Relay::run`].
 
+#![cfg_attr(test, allow(clippy::unwrap_used, reason = "a failed unwrap fails the test"))]
+
 mod agenda;
 mod claim;
 mod cutoff;

@@ -108,16 +108,15 @@ impl<P: Publish> Relay<P> {
             let may_send =
                 failure.is_none() && !stop.is_cancelled() && Instant::now() < cutoff.send;
             let mut waits = false;
-            while may_send {
-                let start =
-                    |destination: &str| traffic.start(destination, probe(destination).is_some());
-                match sending.lanes.next_request(start) {
-                    Ok(request) => in_flight.push(self.send(request, cutoff.answer)),
-                    Err(start) => {
-                        waits = start == Start::Later;
-                        break;
+            let start =
+                |destination: &str| traffic.start(destination, probe(destination).is_some());
+            if may_send {
+                waits = loop {
+                    match sending.lanes.next_request(start) {
+                        Ok(request) => in_flight.push(self.send(request, cutoff.answer)),
+                        Err(start) => break start == Start::Later,
                     }
-                }
+                };
             }
             if in_flight.is_empty() && !waits {
                 break;
@@ -199,9 +198,10 @@ impl<P: Publish> Relay<P> {
         traffic: &Traffic,
         cutoff: Cutoff,
     ) -> Result<Tally, Error> {
-        let written = match marks.is_empty() {
-            true => Ok(Tally::default()),
-            false => self.mark(token, marks, cutoff).await,
+        let written = if marks.is_empty() {
+            Ok(Tally::default())
+        } else {
+            self.mark(token, marks, cutoff).await
         };
         if let Some(news) = traffic.news() {
             self.tell(&news, cutoff.mark).await;

@@ -45,6 +45,7 @@ const MARK_BEFORE_POLL: Duration = Duration::from_millis(500);
 
 /// The times of a run, on the monotonic clock.
 #[derive(Clone, Copy)]
+#[expect(clippy::struct_field_names, reason = "each says until when something may be done")]
 struct Times {
     /// Until when a claim is started: nothing is sent later.
     start_until: Option<Instant>,
@@ -133,6 +134,7 @@ impl<P: Publish> Relay<P> {
 
     /// The loop of a run: one claim being made, others being sent and marked, until a claim with nothing on its way comes
     /// back empty and the time to linger is over, or the time of the run is.
+    #[expect(clippy::too_many_lines, reason = "one loop that tells the story of a run")]
     async fn drain(
         &self,
         claimer: Claimer,
@@ -187,10 +189,10 @@ impl<P: Publish> Relay<P> {
                 pace.asks();
                 claimer.agenda.have_moved(std::mem::take(&mut moved));
                 claiming.push(async move {
-                    let claimed = self
+                    let found = self
                         .claim_next(&mut claimer, traffic, is_over_now, times.claim_until)
                         .await;
-                    (claimer, claimed)
+                    (claimer, found)
                 });
             }
             let wake_at = marked_by.map_or(pace.wake_at(), |moment| moment.max(pace.wake_at()));
@@ -201,9 +203,9 @@ impl<P: Publish> Relay<P> {
                 return (idle, failure.map_or(Ok(()), Err));
             }
             tokio::select! {
-                Some((claimer, claimed)) = claiming.next() => {
+                Some((claimer, found)) = claiming.next() => {
                     idle = Some(claimer);
-                    match claimed {
+                    match found {
                         Ok(Claimed::Messages(batch)) => {
                             n_held += batch.claim.messages.len();
                             report.claimed += batch.claim.messages.len() as u64;

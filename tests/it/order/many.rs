@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use outbox::{NewMessage, RunPolicy};
 use outbox_store::GroupsFrom;
-use outbox_tests::endpoint::Endpoint;
+use outbox_tests::endpoint::{Endpoint, Received};
 use outbox_tests::{Database, destinations, queue_at, relay};
 use tokio_util::sync::CancellationToken;
 
@@ -65,7 +65,7 @@ async fn a_group_of_any_name_is_found_and_its_messages_keep_their_order() {
     for (group, expected) in in_order {
         let is_of_group = |id: &&str| expected.iter().any(|of_group| of_group == id);
         let sent: Vec<&str> =
-            accepted.iter().map(|entry| entry.message_id()).filter(is_of_group).collect();
+            accepted.iter().map(Received::message_id).filter(is_of_group).collect();
         assert_eq!(sent, expected, "group {group:?}");
     }
 }

@@ -50,7 +50,8 @@ fn touched(plan: &str) -> u64 {
     let line = plan.lines().find(|line| line.contains("Buffers: ")).unwrap();
     let of = |kind: &str| -> u64 {
         let words = line.split([' ', ',']);
-        let number = words.filter_map(|word| word.strip_prefix(kind)?.strip_prefix('=')).next();
+        let mut words = words;
+        let number = words.find_map(|word| word.strip_prefix(kind)?.strip_prefix('='));
         number.map_or(0, |number| number.parse().unwrap())
     };
     of("hit") + of("read")
