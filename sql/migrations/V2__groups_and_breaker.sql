@@ -37,6 +37,17 @@ CREATE INDEX message_held_idx ON outbox.message (destination, message_group)
     WHERE holds_group;
 COMMENT ON INDEX outbox.message_held_idx IS 'Serves due and the backlog: the groups that a dead message holds.';
 
+-- A claim leaves lost_claims as it is unless the one before it was lost, so it stays a HOT update.
+CREATE INDEX message_suspect_idx ON outbox.message (destination)
+    WHERE lost_claims > 0 AND dispatched_at IS NULL AND dead_at IS NULL;
+COMMENT ON INDEX outbox.message_suspect_idx IS 'Serves due: whether there are messages whose claims were lost.';
+
+-- What no relay writes, and what would stop them all: an age is taken of a moment, and counts are added to.
+ALTER TABLE outbox.message
+    ADD CONSTRAINT message_first_failed_at_finite CHECK (isfinite(first_failed_at)),
+    ADD CONSTRAINT message_attempts_range CHECK (attempts BETWEEN 0 AND 1000000000),
+    ADD CONSTRAINT message_lost_claims_range CHECK (lost_claims BETWEEN 0 AND 1000000000);
+
 -- ---------------------------------------------------------------------------------------------------------
 -- The circuit breaker
 

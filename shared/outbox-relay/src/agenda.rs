@@ -37,10 +37,12 @@ pub(crate) struct Agenda {
 
 /// A destination that may be claimed of.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 struct Known {
     destination: String,
     has_ungrouped: bool,
     has_groups: bool,
+    has_suspects: bool,
     is_probe: bool,
 }
 
@@ -74,6 +76,7 @@ impl Agenda {
                 destination: due.destination,
                 has_ungrouped: due.has_ungrouped,
                 has_groups: due.has_groups,
+                has_suspects: due.has_suspects,
             })
             .collect();
         // With more destinations than messages in a batch, everyone gets its turn in the long run.
@@ -228,7 +231,9 @@ impl Agenda {
         n_together: u32,
         traffic: &Traffic,
     ) -> Vec<Wanted> {
-        let is_open = |known: &&Known| known.is_probe || !traffic.is_held_up(&known.destination);
+        let is_open = |known: &&Known| {
+            known.has_suspects && (known.is_probe || !traffic.is_held_up(&known.destination))
+        };
         let open: Vec<&Known> = self.destinations.iter().filter(is_open).collect();
         let is_probe = |name: &str| open.iter().any(|it| it.is_probe && it.destination == name);
         let mut probes = HashSet::new();

@@ -6,6 +6,7 @@ use crate::store::Store;
 
 /// A destination with due messages.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, as the statement tells them")]
 pub struct DueDestination {
     /// Its logical name; the relay's settings may not know it.
     pub destination: String,
@@ -16,6 +17,8 @@ pub struct DueDestination {
     pub has_ungrouped: bool,
     /// Whether there are message groups; which of them can be claimed, [`Store::groups`] tells.
     pub has_groups: bool,
+    /// Whether there are messages whose last claim, at least, ended without an outcome.
+    pub has_suspects: bool,
     /// Groups that wait behind a dead message; 1000 stands for more, too.
     pub held_groups: i64,
     /// Whether it is paused, and a claim would get nothing.
@@ -57,6 +60,7 @@ impl Store {
             oldest_due_seconds: row.get("oldest_due_seconds"),
             has_ungrouped: row.get("has_ungrouped"),
             has_groups: row.get("has_groups"),
+            has_suspects: row.get("has_suspects"),
             held_groups: row.get("held_groups"),
             paused: row.get("paused"),
             failed_requests: row.get("failed_requests"),

@@ -65,7 +65,7 @@ mod table {
     pub(crate) const UNLOCKED: Query = query!(unlocked,
         [INT8_ARRAY], ["id"]);
     pub(crate) const DUE: Query = query!(due,
-        [], ["destination", "oldest_due_seconds", "has_ungrouped", "has_groups", "held_groups", "paused",
+        [], ["destination", "oldest_due_seconds", "has_ungrouped", "has_groups", "has_suspects", "held_groups", "paused",
              "failed_requests", "breaker_open", "probe_due"]);
     pub(crate) const PURGE: Query = query!(purge,
         [INT8, INT8], ["id"]);

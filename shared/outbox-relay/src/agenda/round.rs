@@ -6,8 +6,11 @@ use outbox_store::GroupQuota;
 
 use super::shares;
 
-/// For each group that a fruitless round visited, so long until the next round: a tenth of the time is spent on looking.
+/// For each group that a fruitless round visited, so long until the next round, ten times what the visit took.
 const PAUSE_A_GROUP: Duration = Duration::from_micros(100);
+
+/// Longer than this is no pause, unless the round took as long itself.
+const LONG_PAUSE: Duration = Duration::from_secs(1);
 
 /// A round through the groups of a destination.
 #[derive(Debug, Default)]
@@ -43,7 +46,9 @@ impl Round {
             None if self.is_from_first => {
                 self.from = String::new();
                 self.is_over = true;
+                // At least a tenth of the time, and half of it where a tenth would keep a new group waiting for seconds.
                 let pause = PAUSE_A_GROUP.saturating_mul(self.n_visited);
+                let pause = pause.min(LONG_PAUSE.max(pause / 10));
                 self.rests_until = (!self.has_found).then_some(now + pause);
             }
             None => {

@@ -9,6 +9,7 @@ fn due(destination: &str, has_ungrouped: bool, has_groups: bool) -> DueDestinati
         oldest_due_seconds: 1.0,
         has_ungrouped,
         has_groups,
+        has_suspects: false,
         held_groups: 0,
         paused: false,
         failed_requests: 0,

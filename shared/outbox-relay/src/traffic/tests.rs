@@ -95,6 +95,7 @@ fn due(breaker: Breaker, failed_requests: i32) -> DueDestination {
         oldest_due_seconds: 1.0,
         has_ungrouped: true,
         has_groups: false,
+        has_suspects: false,
         held_groups: 0,
         paused: false,
         failed_requests,

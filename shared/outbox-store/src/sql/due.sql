@@ -1,10 +1,10 @@
 -- outbox.due
 -- List the destinations that have due messages, for how long the oldest of each has been due, and what state they are in.
 -- Returns destination, oldest_due_seconds by the database's clock (a failed message has been due since it first failed),
--- has_ungrouped, has_groups, held_groups (1000 at most), paused, failed_requests, breaker_open and probe_due.
+-- has_ungrouped, has_groups, has_suspects (messages with a lost claim), held_groups (1000 at most), paused, failed_requests, breaker_open and probe_due.
 -- Leased, retrying and held messages count as due, as they are not dispatched yet; so do those of paused destinations:
 -- their age is what an operator wants to see.
--- Uses message_fresh_idx, message_scheduled_idx, message_group_idx, message_age_idx and message_held_idx, a few steps for
+-- Uses message_fresh_idx, message_scheduled_idx, message_group_idx, message_age_idx, message_suspect_idx and message_held_idx, a few steps for
 -- each destination: the backlog is not counted.
 WITH RECURSIVE unfinished (destination) AS (
     SELECT least(
@@ -71,6 +71,11 @@ SELECT oldest.destination,
            WHERE m.destination >= oldest.destination AND m.destination <= oldest.destination
              AND m.message_group IS NOT NULL AND m.dispatched_at IS NULL AND (m.dead_at IS NULL OR m.holds_group)
        ) AS has_groups,
+       EXISTS (
+           SELECT FROM outbox.message AS m
+           WHERE m.destination >= oldest.destination AND m.destination <= oldest.destination
+             AND m.lost_claims > 0 AND m.dispatched_at IS NULL AND m.dead_at IS NULL
+       ) AS has_suspects,
        (SELECT count(*)
         FROM (
             SELECT FROM outbox.message AS m
