@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use outbox::RunPolicy;
 use outbox_publish::AwsPublisher;
-use outbox_relay::Relay;
+use outbox_relay::{Relay, RunReport};
 use outbox_tests::endpoint::{Answer, Endpoint, Gate};
 use outbox_tests::{Database, destinations, eventually, queue_at, relay};
 use tokio_util::sync::CancellationToken;
@@ -41,16 +41,10 @@ async fn what_is_committed_while_a_run_lingers_is_sent_by_it() {
     assert!(took + Duration::from_millis(200) >= LINGER, "it left after {took:?}");
 }
 
-/// Idle polls, counted by the server: each is a transaction. Twenty messages wait in vain meanwhile.
-#[tokio::test]
-async fn a_run_that_lingers_in_vain_polls_at_its_pace_and_makes_no_request() {
-    let db = Database::fresh().await;
-    let endpoint = Endpoint::start();
-    db.insert(20, "'orders'", "CASE WHEN i % 2 = 0 THEN 'g' || i END").await;
-    db.run("UPDATE outbox.message SET available_at = now() + interval '1 hour'").await;
+/// A run, and how many transactions the server counts meanwhile.
+async fn counted(db: &Database, relay: Relay<AwsPublisher>) -> (RunReport, i64) {
     let count = "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()";
     // A session tells its count when it reports, or ends. The test's own asks a few times, too.
-    let relay = lingering(&db, &endpoint);
     let before: i64 = db.value(count).await;
     let report = relay.run(None, &CancellationToken::new()).await.unwrap();
     drop(relay);
@@ -60,7 +54,30 @@ async fn a_run_that_lingers_in_vain_polls_at_its_pace_and_makes_no_request() {
         (db.value::<i64>(ended).await == 1).then_some(())
     })
     .await;
-    let n_transactions = db.value::<i64>(count).await - before;
+    (report, db.value::<i64>(count).await - before)
+}
+
+/// A few looks, a few claims and a mark for each: nothing goes from destination to destination.
+#[tokio::test]
+async fn two_hundred_destinations_cost_no_more_transactions_than_a_few() {
+    let db = Database::fresh().await;
+    let endpoint = Endpoint::start();
+    db.insert(1_000, "'d' || i % 200", "NULL").await;
+    let to = destinations((0..200).map(|i| queue_at(&format!("d{i}"), &endpoint.queue_url("q"))));
+    let relay = relay(&db, &endpoint.sdk_config(), to, RunPolicy::default());
+    let (report, n_transactions) = counted(&db, relay).await;
+    assert_eq!((report.dispatched, report.drained), (1_000, true));
+    assert!(n_transactions < 40, "{n_transactions} transactions");
+}
+
+/// Idle polls, counted by the server: each is a transaction. Twenty messages wait in vain meanwhile.
+#[tokio::test]
+async fn a_run_that_lingers_in_vain_polls_at_its_pace_and_makes_no_request() {
+    let db = Database::fresh().await;
+    let endpoint = Endpoint::start();
+    db.insert(20, "'orders'", "CASE WHEN i % 2 = 0 THEN 'g' || i END").await;
+    db.run("UPDATE outbox.message SET available_at = now() + interval '1 hour'").await;
+    let (report, n_transactions) = counted(&db, lingering(&db, &endpoint)).await;
     assert_eq!((report.claimed, report.drained, endpoint.calls()), (0, true, 0));
     // A poll each 200 ms, after some that are quicker; with groups it may ask twice and a third time.
     let most = 3 * i64::try_from(LINGER.as_millis() / 200 + 4).unwrap();

@@ -24,6 +24,6 @@ pub fn queue_at(name: &str, url: &str) -> Destination {
 }
 
 /// The map of these destinations.
-pub fn destinations<const N: usize>(destinations: [Destination; N]) -> Destinations {
+pub fn destinations(destinations: impl IntoIterator<Item = Destination>) -> Destinations {
     destinations.into_iter().collect()
 }
