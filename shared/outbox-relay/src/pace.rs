@@ -94,3 +94,67 @@ impl Pace {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const POLL: Duration = Duration::from_millis(200);
+
+    fn wait(pace: &Pace) -> Duration {
+        pace.next.map_or(Duration::ZERO, |next| next.saturating_duration_since(Instant::now()))
+    }
+
+    fn timeout() -> Error {
+        Error::Claim(outbox_store::Error::Timeout(POLL))
+    }
+
+    fn no_outbox() -> Error {
+        Error::Claim(outbox_store::Error::NoOutbox { schema: "outbox".into() })
+    }
+
+    #[test]
+    fn polls_come_soon_after_a_find_and_then_less_and_less_often() {
+        let mut pace = Pace::new(POLL);
+        assert!(pace.is_due());
+        for longest in [25, 50, 100, 200, 200] {
+            pace.found_nothing();
+            let longest = Duration::from_millis(longest);
+            assert!(wait(&pace) <= longest && wait(&pace) > longest / 2, "{longest:?}");
+        }
+        pace.found();
+        assert!(pace.is_due());
+        pace.found_nothing();
+        assert!(wait(&pace) <= Duration::from_millis(25));
+    }
+
+    #[test]
+    fn an_empty_claim_beside_which_another_came_through_is_repeated_at_once() {
+        let mut pace = Pace::new(POLL);
+        pace.asks();
+        pace.has_news();
+        pace.found_nothing();
+        assert!(pace.is_due());
+        assert!(!pace.is_drained(Instant::now()));
+    }
+
+    #[test]
+    fn a_run_that_never_worked_tries_a_lost_connection_once_more_and_nothing_else() {
+        let mut pace = Pace::new(POLL);
+        assert!(pace.failed(timeout()).is_none());
+        assert!(pace.failed(timeout()).is_some());
+        assert!(Pace::new(POLL).failed(no_outbox()).is_some());
+    }
+
+    #[test]
+    fn a_run_that_has_worked_tries_again_a_few_times_and_does_not_count_as_drained() {
+        let mut pace = Pace::new(POLL);
+        pace.found();
+        for _ in 0..MOST_FAILED_CLAIMS {
+            assert!(pace.failed(timeout()).is_none());
+            assert!(!pace.is_drained(Instant::now()));
+        }
+        assert!(pace.failed(timeout()).is_some());
+        assert!(pace.last_error.is_some());
+    }
+}
