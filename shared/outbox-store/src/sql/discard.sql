@@ -7,7 +7,8 @@
 --   $5 text     reason
 -- Returns n_messages. Deletes nothing that is pending, claimed or dispatched; a group that one of them held goes on. Their
 -- message ids are kept in the audit.
--- Uses message_pkey. Waits for no lock: a row that somebody else holds stays.
+-- Uses message_pkey, or message_dead_idx where the server skips through it for the ids (PostgreSQL 18). Waits for no
+-- lock: a row that somebody else holds stays.
 WITH locked AS MATERIALIZED (
     SELECT m.id
     FROM outbox.message AS m

@@ -11,7 +11,8 @@
 -- Returns n_messages. Payload, group and id stay, and the message id unless a fresh one is asked for; attempts start anew.
 -- At a rate the messages fall due in order of id, so that a group keeps its order. Those without a group take turns with
 -- fresh ones, as retries do, so that a large redrive does not hold live traffic back.
--- Uses message_pkey. Waits for no lock: a row that somebody else holds stays dead.
+-- Uses message_pkey, or message_dead_idx where the server skips through it for the ids (PostgreSQL 18). Waits for no
+-- lock: a row that somebody else holds stays dead.
 WITH locked AS MATERIALIZED (
     SELECT m.id, m.message_id
     FROM outbox.message AS m
