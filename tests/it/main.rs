@@ -23,6 +23,7 @@ mod layering;
 mod linger;
 mod mark;
 mod migrate;
+mod operations;
 mod order;
 mod outage;
 mod plan;

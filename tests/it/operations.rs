@@ -1,0 +1,116 @@
+//! docs/operations.md and docs/guarantees.md against the code: each alarm, each code and each promise has its paragraph.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn page(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap()
+}
+
+/// What stands between backticks.
+fn quoted(text: &str) -> BTreeSet<String> {
+    text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+/// The codes that the page explains: those between a heading and the paragraph that says what to do.
+fn explained() -> BTreeSet<String> {
+    let page = page("docs/operations.md");
+    let mut explained = BTreeSet::new();
+    for section in page.split("\n### ").skip(1) {
+        let section = section.split("\n# ").next().unwrap();
+        let [heading, codes, advice, ..] = section.split("\n\n").collect::<Vec<_>>()[..] else {
+            panic!("a heading, its codes, what to do: {section}");
+        };
+        assert!(advice.len() > 40, "{heading}");
+        for code in quoted(codes) {
+            assert!(explained.insert(code.clone()), "{code} is explained twice");
+        }
+    }
+    explained
+}
+
+/// Whether a word looks like an error code and not like a setting or a value.
+fn is_code(word: &str) -> bool {
+    let is_word = word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    is_word && !word.starts_with("OUTBOX_")
+}
+
+/// The last cells of the rows of a page's tables.
+fn last_cells(path: &str, column_from_the_end: usize) -> BTreeSet<String> {
+    let page = page(path);
+    let rows = page.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| ---"));
+    let cells = rows.filter_map(|row| {
+        let row = row.strip_suffix(" |").unwrap_or(row).trim_end_matches('|');
+        row.rsplit('|').nth(column_from_the_end).map(quoted)
+    });
+    cells.flatten().filter(|word| is_code(word)).collect()
+}
+
+/// The two pages are themselves compared with the code, by tests of `outbox` and `outbox-publish`.
+#[test]
+fn every_last_error_code_has_a_paragraph_with_what_to_do() {
+    let explained = explained();
+    let of_answers = last_cells("docs/outcomes.md", 0);
+    let of_defects = last_cells("docs/limits.md", 1);
+    assert!(of_answers.contains("QueueDoesNotExist") && of_answers.contains("connect_failed"));
+    assert!(of_defects.contains("no_route") && of_defects.contains("no_outcome"));
+    for code in of_answers.iter().chain(&of_defects).filter(|code| !code.starts_with("KMS")) {
+        assert!(explained.contains(code), "docs/operations.md does not explain `{code}`");
+    }
+}
+
+#[test]
+fn every_code_of_a_failed_run_has_a_paragraph_with_what_to_do() {
+    let explained = explained();
+    for file in ["shared/outbox-lambda/src/error.rs", "shared/outbox-store/src/error.rs"] {
+        let source = page(file);
+        let code = source.split("pub fn code(").nth(1).unwrap().split("\n    }\n").next().unwrap();
+        let codes: Vec<&str> = code.split('"').skip(1).step_by(2).collect();
+        assert!(codes.len() > 4, "{file}");
+        for code in codes {
+            assert!(explained.contains(code), "docs/operations.md does not explain `{code}`");
+        }
+    }
+}
+
+#[test]
+fn every_alarm_of_the_template_has_its_heading_and_no_other() {
+    let template = page("infra/template.yaml");
+    let names = template.lines().filter_map(|line| line.trim().strip_prefix("AlarmName: !Sub "));
+    let alarms: BTreeSet<String> = names
+        .map(|name| name.trim_matches('"').split_once("}-").unwrap().1.to_owned())
+        .collect();
+    let page = page("docs/operations.md");
+    let headings = page.lines().filter(|line| line.starts_with("## "));
+    let named = headings.filter_map(|line| line.split_once(": alarm `"));
+    let named: BTreeSet<String> = named.map(|(_, name)| name.trim_matches('`').to_owned()).collect();
+    assert_eq!(named, alarms);
+}
+
+#[test]
+fn every_test_that_the_guarantees_name_is_there() {
+    let page = page("docs/guarantees.md");
+    let mut sources = String::new();
+    let mut folders = vec![root().join("tests"), root().join("shared")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
+                sources.push_str(&std::fs::read_to_string(path).unwrap());
+            }
+        }
+    }
+    let rows = page.lines().filter(|line| line.starts_with("| "));
+    let tests: BTreeSet<String> =
+        rows.flat_map(|row| quoted(row.trim_end_matches(" |").rsplit('|').next().unwrap())).collect();
+    assert!(tests.len() > 7);
+    for test in tests {
+        assert!(sources.contains(&format!("fn {test}(")), "docs/guarantees.md names `{test}`");
+    }
+}
