@@ -16,12 +16,12 @@ fn quoted(text: &str) -> BTreeSet<String> {
     text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
 
-/// The codes that the page explains: those between a heading and the paragraph that says what to do.
-fn explained() -> BTreeSet<String> {
+/// The codes that a chapter of the page explains: those between a heading and the paragraph that says what to do.
+fn explained(chapter: &str) -> BTreeSet<String> {
     let page = page("docs/operations.md");
+    let chapter = page.split("\n# ").find(|text| text.starts_with(chapter)).unwrap();
     let mut explained = BTreeSet::new();
-    for section in page.split("\n### ").skip(1) {
-        let section = section.split("\n# ").next().unwrap();
+    for section in chapter.split("\n### ").skip(1) {
         let [heading, codes, advice, ..] = section.split("\n\n").collect::<Vec<_>>()[..] else {
             panic!("a heading, its codes, what to do: {section}");
         };
@@ -53,7 +53,7 @@ fn last_cells(path: &str, column_from_the_end: usize) -> BTreeSet<String> {
 /// The two pages are themselves compared with the code, by tests of `outbox` and `outbox-publish`.
 #[test]
 fn every_last_error_code_has_a_paragraph_with_what_to_do() {
-    let explained = explained();
+    let explained = explained("Codes");
     let of_answers = last_cells("docs/outcomes.md", 0);
     let of_defects = last_cells("docs/limits.md", 1);
     assert!(of_answers.contains("QueueDoesNotExist") && of_answers.contains("connect_failed"));
@@ -65,7 +65,7 @@ fn every_last_error_code_has_a_paragraph_with_what_to_do() {
 
 #[test]
 fn every_code_of_a_failed_run_has_a_paragraph_with_what_to_do() {
-    let explained = explained();
+    let explained = explained("Runs that fail");
     for file in ["shared/outbox-lambda/src/error.rs", "shared/outbox-store/src/error.rs"] {
         let source = page(file);
         let code = source.split("pub fn code(").nth(1).unwrap().split("\n    }\n").next().unwrap();
@@ -81,14 +81,19 @@ fn every_code_of_a_failed_run_has_a_paragraph_with_what_to_do() {
 fn every_alarm_of_the_template_has_its_heading_and_no_other() {
     let template = page("infra/template.yaml");
     let names = template.lines().filter_map(|line| line.trim().strip_prefix("AlarmName: !Sub "));
-    let alarms: BTreeSet<String> = names
-        .map(|name| name.trim_matches('"').split_once("}-").unwrap().1.to_owned())
-        .collect();
+    let alarms: BTreeSet<String> =
+        names.map(|name| name.trim_matches('"').split_once("}-").unwrap().1.to_owned()).collect();
     let page = page("docs/operations.md");
     let headings = page.lines().filter(|line| line.starts_with("## "));
     let named = headings.filter_map(|line| line.split_once(": alarm `"));
-    let named: BTreeSet<String> = named.map(|(_, name)| name.trim_matches('`').to_owned()).collect();
+    let named: BTreeSet<String> =
+        named.map(|(_, name)| name.trim_matches('`').to_owned()).collect();
     assert_eq!(named, alarms);
+    for alarm in alarms {
+        // Each alarm's description links there.
+        assert!(page.contains(&format!("<a id=\"{alarm}\"></a>\n\n## ")), "{alarm}");
+        assert!(template.contains(&format!("(docs/operations.md#{alarm})")), "{alarm}");
+    }
 }
 
 #[test]
@@ -107,8 +112,9 @@ fn every_test_that_the_guarantees_name_is_there() {
         }
     }
     let rows = page.lines().filter(|line| line.starts_with("| "));
-    let tests: BTreeSet<String> =
-        rows.flat_map(|row| quoted(row.trim_end_matches(" |").rsplit('|').next().unwrap())).collect();
+    let tests: BTreeSet<String> = rows
+        .flat_map(|row| quoted(row.trim_end_matches(" |").rsplit('|').next().unwrap()))
+        .collect();
     assert!(tests.len() > 7);
     for test in tests {
         assert!(sources.contains(&format!("fn {test}(")), "docs/guarantees.md names `{test}`");
