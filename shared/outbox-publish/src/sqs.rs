@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::config::{Config, Region};
 use aws_sdk_sqs::error::BuildError;
+use aws_sdk_sqs::operation::RequestId;
 use aws_sdk_sqs::types::{
     MessageAttributeValue, MessageSystemAttributeNameForSends, MessageSystemAttributeValue,
     SendMessageBatchRequestEntry,
@@ -13,6 +14,7 @@ use outbox::{Attribute, AttributeType, Entry, Outcome};
 
 use crate::answer::{Answer, entry_id};
 use crate::request_error::RequestError;
+use crate::span::record_request_id;
 
 type SystemAttributes = HashMap<MessageSystemAttributeNameForSends, MessageSystemAttributeValue>;
 
@@ -30,7 +32,9 @@ pub(crate) async fn send(
         // The SDK calls the region of its client, whatever the URL says (case B18).
         call = call.config_override(Config::builder().region(Region::new(region.to_owned())));
     }
-    let output = call.send().await?;
+    let output = call.send().await;
+    record_request_id(output.request_id());
+    let output = output?;
 
     let mut answer = Answer::to(request.len());
     for entry in output.successful {

@@ -23,6 +23,7 @@ mod outcome;
 mod packer;
 mod policy;
 mod target;
+pub mod telemetry;
 mod trace;
 
 pub use archive_location::{ArchiveLocation, ArchiveLocationError};
