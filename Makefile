@@ -26,10 +26,14 @@ up: ## Start Postgres and LocalStack on this machine (PG_VERSION=14..18, STACK=d
 down: ## Stop them (CLEAN=1 removes their data, CLEAN=all also what was installed)
 	@infra/local/down
 
+# The relay with its spans, and the tests of them. The rest is built without.
+OTEL := --workspace --features relay/otel,outbox-tests/otel
+
 .PHONY: check
 check: ## Formatting, lints, documentation and layering; warnings are errors
 	@cargo fmt --all --check
 	@cargo clippy --workspace --all-targets -- --deny warnings
+	@cargo clippy $(OTEL) --lib --bin relay --test otel -- --deny warnings
 	@RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps --document-private-items
 	@cargo nextest run --workspace --no-tests fail layering
 
@@ -44,6 +48,10 @@ test: ## All tests, against a real Postgres and LocalStack (PG_VERSION=14..18)
 	@set -a; source .local/env; NO_PROXY=127.0.0.1,$${NO_PROXY:-}; no_proxy=$$NO_PROXY; \
 		POSTGRES_BIN=$$(infra/local/postgres-bin); \
 		cargo nextest run --workspace --no-fail-fast
+	@cargo build $(OTEL) --bin relay --test otel
+	@set -a; source .local/env; NO_PROXY=127.0.0.1,$${NO_PROXY:-}; no_proxy=$$NO_PROXY; \
+		cargo nextest run $(OTEL) --test otel --no-fail-fast
+	@cargo build --workspace --bin relay --test it # Without spans again, as the other tests run it; compiles nothing.
 	@cargo test --workspace --doc
 
 ARCH ?= arm64

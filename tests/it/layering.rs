@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// A crate that only these packages may name. The tests and examples may name everything.
-const ONLY_IN: [(&str, &[&str]); 12] = [
+const ONLY_IN: [(&str, &[&str]); 16] = [
     ("tokio-postgres", &["outbox-store", "outbox-lambda"]),
     ("deadpool-postgres", &["outbox-store", "outbox-lambda"]),
     ("refinery", &["outbox-store"]),
@@ -15,6 +15,10 @@ const ONLY_IN: [(&str, &[&str]); 12] = [
     ("aws-sdk-s3", &["outbox-archive"]),
     ("lambda_runtime", &["relay", "purge", "admin"]),
     ("clap", &["outbox-admin"]),
+    ("metrique-writer-format-emf", &["outbox-lambda"]),
+    ("opentelemetry", &["outbox-lambda", "outbox-publish"]),
+    ("opentelemetry_sdk", &["outbox-lambda"]),
+    ("opentelemetry-otlp", &["outbox-lambda"]),
     ("outbox-archive", &["outbox-admin", "purge"]),
     ("outbox-publish", &["outbox-relay", "relay", "outbox-admin"]),
 ];
@@ -84,6 +88,18 @@ fn the_relay_and_the_admin_function_have_no_archive_in_their_whole_tree() {
     for package in ["relay", "admin"] {
         let tree = tree(package);
         for forbidden in ["aws-sdk-s3", "outbox-archive"] {
+            assert!(!tree.contains(forbidden), "{package} depends on {forbidden}");
+        }
+    }
+}
+
+/// What nobody asked for by the feature `otel` has nothing of it.
+#[test]
+fn no_function_has_opentelemetry_in_its_whole_tree_by_default() {
+    for package in ["relay", "purge", "admin"] {
+        let tree = tree(package);
+        assert!(tree.contains("tracing-subscriber"), "{tree}");
+        for forbidden in ["opentelemetry", "prost"] {
             assert!(!tree.contains(forbidden), "{package} depends on {forbidden}");
         }
     }

@@ -5,6 +5,8 @@
 #![allow(clippy::missing_errors_doc, reason = "test support fails the test")]
 
 pub mod bucket;
+#[cfg(feature = "otel")]
+pub mod collector;
 mod database;
 pub mod endpoint;
 mod eventually;

@@ -5,7 +5,7 @@
 
 use lambda_runtime::{Context, Diagnostic, LambdaEvent, service_fn};
 use outbox_admin::{Error, Reply, Request, TimeLimits, execute, so_far};
-use outbox_lambda::{Database, Metrics, Program, Settings, describe, logs};
+use outbox_lambda::{Database, Invocation, Metrics, Program, Settings, describe, logs};
 use outbox_store::{Schema, Store};
 
 #[tokio::main(flavor = "current_thread")]
@@ -26,6 +26,7 @@ async fn invoke(
     metrics: &Metrics,
     event: LambdaEvent<Request>,
 ) -> Result<Reply, Diagnostic> {
+    let _invocation = Invocation::begin(&event.context.request_id);
     let run = metrics.start();
     let actor = actor(&event.context);
     let deadline = outbox_lambda::deadline(event.context.deadline);

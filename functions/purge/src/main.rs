@@ -8,7 +8,7 @@ mod failure;
 use lambda_runtime::{Context, Diagnostic, LambdaEvent, service_fn};
 use outbox_admin::{Purge, PurgeReport, TimeLimits};
 use outbox_archive::Archive;
-use outbox_lambda::{AnyEvent, Metrics, Program, Settings, aws_config, logs};
+use outbox_lambda::{AnyEvent, Invocation, Metrics, Program, Settings, aws_config, logs};
 use outbox_store::{Schema, Store};
 
 use crate::failure::failure;
@@ -43,6 +43,7 @@ async fn invoke(
     metrics: &Metrics,
     context: Context,
 ) -> Result<PurgeReport, Diagnostic> {
+    let _invocation = Invocation::begin(&context.request_id);
     let run = metrics.start();
     let deadline = outbox_lambda::deadline(context.deadline);
     let limits = TimeLimits::before(deadline, settings.relay.policy.deadline_margin);

@@ -6,6 +6,7 @@
 //!
 //! ```text
 //! AwsPublisher::publish          aws.rs            which service, and what if the request is refused
+//!   -> span::of                  span.rs           the span of the call, where spans are taken in
 //!   -> sqs::send, sns::send      sqs.rs, sns.rs    entries to the wire, one call
 //!   -> Answer                    answer.rs         the answer's two lists to one outcome per entry
 //!   -> RequestError              request_error.rs  no answer, or a refusal of the whole request
@@ -22,6 +23,7 @@ mod codes;
 mod inspect;
 mod request_error;
 mod sns;
+mod span;
 mod sqs;
 
 use std::future::Future;

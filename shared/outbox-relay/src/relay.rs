@@ -11,6 +11,7 @@ use outbox_publish::Publish;
 use outbox_store::Store;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use crate::agenda::Agenda;
 use crate::claim::{Batch, Claimed, Claimer};
@@ -19,6 +20,7 @@ use crate::error::Error;
 use crate::pace::Pace;
 use crate::publish::{Sent, Shared};
 use crate::report::RunReport;
+use crate::span;
 use crate::suspects::{Lookout, QUIET_WITHIN};
 use crate::traffic::Traffic;
 
@@ -98,10 +100,17 @@ impl<P: Publish> Relay<P> {
         // A failed mark ends the run, and with it what other claims have not sent yet.
         let stop = &stop.child_token();
         let shared = Shared { traffic: &traffic, stop, deadline };
-        let ended = self.check_and_drain(times, shared, &mut report).await;
-        if ended.is_ok() {
-            self.report_ages(&mut report, times.ask_until).await;
-        }
+        let span = span::run();
+        let run = async {
+            let ended = self.check_and_drain(times, shared, &mut report).await;
+            if ended.is_ok() {
+                self.report_ages(&mut report, times.ask_until).await;
+            }
+            ended
+        };
+        let ended = run.instrument(span.clone()).await;
+        span::record_error(&span, ended.as_ref().err());
+        drop(span);
         // Also of a run that failed: what it had sent and marked before is true.
         report.took(started.elapsed());
         report.log();
