@@ -1,0 +1,2 @@
+def deployed(run):
+    pass
