@@ -33,6 +33,10 @@ check: ## Formatting, lints, documentation and layering; warnings are errors
 	@RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps --document-private-items
 	@cargo nextest run --workspace --no-tests fail layering
 
+.PHONY: check-infra
+check-infra: ## infra/template.yaml by cfn-lint, SAM, checkov and rules of our own; offline, no account
+	@infra/check/check-infra
+
 .PHONY: test
 test: ## All tests, against a real Postgres and LocalStack (PG_VERSION=14..18)
 	@infra/local/up
