@@ -14,7 +14,6 @@ CAPABILITIES = ["CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"]
 
 def packaged(s3, bucket, zips):
     """The template's text as `sam package` makes it: the code of each function is a zip in S3, and nothing else changes."""
-    s3.create_bucket(Bucket=bucket)
     text = TEMPLATE.read_text()
     for function in FUNCTIONS:
         s3.upload_file(str(zips[function]), bucket, f"{function}.zip")
@@ -33,12 +32,14 @@ class Stack:
         self.name = name
         self.logs = logs
 
-    def create(self, template, parameters):
+    def create(self, template, parameters, bucket):
+        # One of more than 51,200 bytes has to be in S3.
+        s3 = self.client("s3")
+        s3.put_object(Bucket=bucket, Key="template.yaml", Body=template.encode())
         parameters = [{"ParameterKey": key, "ParameterValue": str(value)} for key, value in parameters.items()]
-        # A template of more than 51,200 bytes would have to be in S3.
         self.cloudformation.create_stack(
             StackName=self.name,
-            TemplateBody=template,
+            TemplateURL=f"{s3.meta.endpoint_url}/{bucket}/template.yaml",
             Parameters=parameters,
             Capabilities=CAPABILITIES,
             OnFailure="DO_NOTHING",

@@ -45,10 +45,11 @@ def deployed(emulator, database, zips, architecture, run):
     destinations = Destinations(emulator.client)
     client, logs = emulator.client, [emulator.log, database.log]
     stack = Stack(client, f"outbox-{run}", *logs)
+    for bucket in [f"code-{run}", f"archive-{run}"]:
+        client("s3").create_bucket(Bucket=bucket)
     template = packaged(client("s3"), f"code-{run}", zips)
-    client("s3").create_bucket(Bucket=f"archive-{run}")
     parameters = parameters_of(client, database, destinations, architecture, run)
-    stack.create(template, parameters)
+    stack.create(template, parameters, f"code-{run}")
     resources = stack.resources()
     n_resources = sum(len(ids) for ids in resources.values())
     step(f"The stack is created from the template: {n_resources} resources, with {len(FUNCTIONS)} functions")

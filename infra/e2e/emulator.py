@@ -18,6 +18,7 @@ from process import free_port, start, stop
 from steps import Failure, eventually
 
 REGION = "us-east-1"
+LAUNCHER = str(Path(__file__).with_name("ministack_main.py"))
 KEYS = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
 
 
@@ -31,7 +32,7 @@ class Emulator:
     @contextmanager
     def running(self):
         self.home.mkdir()
-        process = start([str(Path(sys.executable).with_name("ministack"))], self.log, env=self.environment())
+        process = start([sys.executable, LAUNCHER], self.log, env=self.environment())
         try:
             eventually("MiniStack answers", 60, lambda: self.answers(process), self.log)
             yield self
