@@ -26,11 +26,10 @@ def packaged(s3, bucket, zips):
 class Stack:
     """A deployed template, or one that is being deployed or deleted."""
 
-    def __init__(self, client, name, *logs):
+    def __init__(self, client, name):
         self.cloudformation = client("cloudformation")
         self.client = client
         self.name = name
-        self.logs = logs
 
     def create(self, template, parameters, bucket):
         # One of more than 51,200 bytes has to be in S3.
@@ -44,9 +43,9 @@ class Stack:
             Capabilities=CAPABILITIES,
             OnFailure="DO_NOTHING",
         )
-        state = eventually("the stack is created", 120, self.settled, *self.logs)
+        state = eventually("the stack is created", 120, self.settled)
         if state != "CREATE_COMPLETE":
-            raise Failure(f"the stack is {state}:\n{self.reasons()}", *self.logs)
+            raise Failure(f"the stack is {state}:\n{self.reasons()}")
 
     def settled(self):
         """Its state, unless that is about to change."""
@@ -72,7 +71,7 @@ class Stack:
 
     def delete(self):
         self.cloudformation.delete_stack(StackName=self.name)
-        eventually("the stack is deleted", 120, self.is_gone, *self.logs)
+        eventually("the stack is deleted", 120, self.is_gone)
 
     def is_gone(self):
         try:
@@ -82,7 +81,7 @@ class Stack:
                 return True
             raise
         if state is not None and state != "DELETE_COMPLETE":
-            raise Failure(f"the stack is {state} after its deletion:\n{self.reasons()}", *self.logs)
+            raise Failure(f"the stack is {state} after its deletion:\n{self.reasons()}")
         return state == "DELETE_COMPLETE"
 
     def leftovers(self):

@@ -17,7 +17,7 @@ from deployment import FUNCTIONS, Stack, packaged
 from emulator import Emulator
 from messages import Destinations, all_dispatched, enqueue
 from postgres import HOST, NAME, Postgres, secret_string
-from steps import Failure, eventually, expect, step, tail
+from steps import Failure, eventually, expect, step
 
 ALARMS = ["backlog-age", "dead-messages", "failure-queue", "purge-failures", "relay-failures"]
 
@@ -30,11 +30,12 @@ def main(zip_folder, architecture, outbox):
         folder = started.enter_context(temporary_folder())
         database = started.enter_context(Postgres(folder).running())
         database.migrate(outbox)
-        step(f"Postgres has the schema, and takes only TLS with a certificate that its own authority signed")
+        step("Postgres has the schema, and takes only TLS with a certificate that its own authority signed")
         emulator = started.enter_context(Emulator(folder).running())
         step(f"MiniStack answers on 127.0.0.1:{emulator.port}; it judges each call by the caller's policies")
 
-        deployed(emulator, database, zips, architecture, secrets.token_hex(3))
+        with shown_if_it_fails(emulator, emulator.log, database.log):
+            deployed(emulator, database, zips, architecture, secrets.token_hex(3))
         localstack.deployed(secrets.token_hex(3))
         # While what has been started is stopped, a second Ctrl-C would leave the rest behind.
         ignore_signals()
@@ -43,8 +44,8 @@ def main(zip_folder, architecture, outbox):
 def deployed(emulator, database, zips, architecture, run):
     """The whole life of a stack."""
     destinations = Destinations(emulator.client)
-    client, logs = emulator.client, [emulator.log, database.log]
-    stack = Stack(client, f"outbox-{run}", *logs)
+    client = emulator.client
+    stack = Stack(client, f"outbox-{run}")
     for bucket in [f"code-{run}", f"archive-{run}"]:
         client("s3").create_bucket(Bucket=bucket)
     template = packaged(client("s3"), f"code-{run}", zips)
@@ -57,23 +58,23 @@ def deployed(emulator, database, zips, architecture, run):
 
     messages = enqueue(database)
     step(f"{len(messages)} messages are enqueued, and one in a transaction that is rolled back")
-    received = destinations.receive_all(messages, *logs)
+    received = destinations.receive_all(messages)
     step("The timer has started the relay: each message arrived, through SNS or directly, as it was enqueued")
-    destinations.check(messages, received, *logs)
-    eventually("all is marked dispatched", 30, lambda: all_dispatched(database, messages), *logs)
+    destinations.check(messages, received)
+    eventually("all is marked dispatched", 30, lambda: all_dispatched(database, messages))
     step("All are marked dispatched, and nothing else is in the table or the queues")
 
     outputs = stack.outputs()
-    status = invoke(client, outputs["AdminFunction"], {"command": "status"}, *logs)
+    status = invoke(client, outputs["AdminFunction"], {"command": "status"})
     step(f"The admin function answers: {json.dumps(status)[:120]}")
-    purged = invoke(client, outputs["PurgeFunction"], {}, *logs)
+    purged = invoke(client, outputs["PurgeFunction"], {})
     step(f"The purge function answers: {json.dumps(purged)[:160]}")
-    check_logs(client, stack, *logs)
-    check_failure_queue(client, outputs["FailureQueue"], *logs)
+    check_logs(client, stack)
+    check_failure_queue(client, outputs["FailureQueue"])
 
     stack.delete()
     leftovers = stack.leftovers()
-    expect(not leftovers, "the deleted stack has left behind:\n  " + "\n  ".join(leftovers), *logs)
+    expect(not leftovers, "the deleted stack has left behind:\n  " + "\n  ".join(leftovers))
     step("The stack is deleted, and nothing bears its name any more")
 
 
@@ -105,10 +106,10 @@ def parameters_of(client, database, destinations, architecture, run):
     }
 
 
-def invoke(client, function, event, *logs):
+def invoke(client, function, event):
     answer = client("lambda").invoke(FunctionName=function, Payload=json.dumps(event))
     text = answer["Payload"].read().decode()
-    expect("FunctionError" not in answer, f"{function} failed: {text}", *logs)
+    expect("FunctionError" not in answer, f"{function} failed: {text}")
     return json.loads(text)
 
 
@@ -122,23 +123,46 @@ def check_alarms(client, stack, topic):
     step(f"{len(alarms)} alarms are there, and tell their topic")
 
 
-def check_logs(client, stack, *logs):
+def check_logs(client, stack):
     """Each function has written to its own log group, and no error."""
     for function in FUNCTIONS:
         group = f"/aws/lambda/{stack.name}-{function}"
         events = client("logs").filter_log_events(logGroupName=group)["events"]
         lines = [event["message"] for event in events]
-        expect(lines, f"{group} is empty.", *logs)
+        expect(lines, f"{group} is empty.")
         bad = [line for line in lines if '"level":"ERROR"' in line or '"level":"WARN"' in line]
-        expect(not bad, f"{group} has errors or warnings:\n" + "\n".join(bad), *logs)
+        expect(not bad, f"{group} has errors or warnings:\n" + "\n".join(bad))
     step("Each function has written to its log group, without an error or a warning")
 
 
-def check_failure_queue(client, url, *logs):
+def check_failure_queue(client, url):
     names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
     counts = client("sqs").get_queue_attributes(QueueUrl=url, AttributeNames=names)["Attributes"]
-    expect(set(counts.values()) == {"0"}, f"runs have failed: {counts}", *logs)
+    expect(set(counts.values()) == {"0"}, f"runs have failed: {counts}")
     step("The failure queue is empty")
+
+
+@contextmanager
+def shown_if_it_fails(emulator, *logs):
+    """What functions and servers said last, before all of it goes."""
+    try:
+        yield
+    except (Failure, BotoCoreError, ClientError):
+        for group, lines in function_logs(emulator.client):
+            show(group, lines)
+        for log in logs:
+            show(log.name, log.read_text(errors="replace").splitlines())
+        raise
+
+
+def function_logs(client):
+    for group in client("logs").describe_log_groups()["logGroups"]:
+        events = client("logs").filter_log_events(logGroupName=group["logGroupName"])["events"]
+        yield group["logGroupName"], [event["message"].rstrip() for event in events]
+
+
+def show(name, lines):
+    print(f"The end of {name}:", *[f"  | {line[:500]}" for line in lines[-20:]], sep="\n", file=sys.stderr)
 
 
 def report(run):

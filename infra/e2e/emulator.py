@@ -15,7 +15,7 @@ import boto3
 from botocore.config import Config
 
 from process import free_port, start, stop
-from steps import Failure, eventually
+from steps import Failure, eventually, tail
 
 REGION = "us-east-1"
 LAUNCHER = str(Path(__file__).with_name("ministack_main.py"))
@@ -34,7 +34,7 @@ class Emulator:
         self.home.mkdir()
         process = start([sys.executable, LAUNCHER], self.log, env=self.environment())
         try:
-            eventually("MiniStack answers", 60, lambda: self.answers(process), self.log)
+            eventually("MiniStack answers", 60, lambda: self.answers(process))
             yield self
         finally:
             # Its functions are of its process group, and end with it.
@@ -58,7 +58,7 @@ class Emulator:
 
     def answers(self, process):
         if process.poll() is not None:
-            raise Failure("MiniStack has ended.", self.log)
+            raise Failure(f"MiniStack has ended.\n{tail(self.log)}")
         try:
             opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
             return opener.open(f"{self.endpoint}/_ministack/health", timeout=5).status == 200

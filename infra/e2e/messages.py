@@ -48,7 +48,7 @@ class Destinations:
     def topic_arns(self):
         return [self.topic]
 
-    def receive_all(self, messages, *logs):
+    def receive_all(self, messages):
         """Destination -> (id, body, group) of what arrived, in order."""
         received = {"events": [], "orders": []}
 
@@ -58,7 +58,7 @@ class Destinations:
             return sum(len(arrived) for arrived in received.values()) >= len(messages)
 
         # A timer of a minute fires in its first or second; the rest is for a slow machine.
-        eventually("all messages have arrived", 90, all_arrived, *logs)
+        eventually("all messages have arrived", 150, all_arrived)
         for name, url in [("events", self.subscriber), ("orders", self.orders)]:
             received[name] += self.receive(url)
         return received
@@ -80,14 +80,14 @@ class Destinations:
             if not answer:
                 return arrived
 
-    def check(self, messages, received, *logs):
+    def check(self, messages, received):
         for destination, arrived in received.items():
             wanted = [message[1:] for message in messages if message[0] == destination]
-            expect(sorted(arrived, key=str) == sorted(wanted, key=str), f"{destination}: {arrived} instead of {wanted}", *logs)
+            expect(sorted(arrived, key=str) == sorted(wanted, key=str), f"{destination}: {arrived} instead of {wanted}")
         for group in {group for _, _, group in received["orders"]}:
             in_order = [entry for entry in received["orders"] if entry[2] == group]
             wanted = [message[1:] for message in messages if message[3] == group]
-            expect(in_order == wanted, f"group {group} is out of order: {in_order}", *logs)
+            expect(in_order == wanted, f"group {group} is out of order: {in_order}")
 
 
 def enqueue(database):

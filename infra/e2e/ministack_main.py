@@ -11,6 +11,8 @@ from ministack.core.lambda_runtime import ProvidedWorker
 from ministack.services import lambda_svc
 from ministack.services.cloudformation import changesets, engine, handlers, stacks
 
+REGISTERED = b'{"functionName": "function", "functionVersion": "$LATEST", "handler": "bootstrap"}'
+
 worker_environment = lambda_svc._provided_worker_env
 runtime_api = ProvidedWorker._build_handler_class
 evaluate_conditions = engine._evaluate_conditions
@@ -51,9 +53,9 @@ def with_extensions(worker, *args):
             self.send_response(200)
             self.send_header("Lambda-Extension-Identifier", "internal")
             self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", "2")
+            self.send_header("Content-Length", str(len(REGISTERED)))
             self.end_headers()
-            self.wfile.write(b"{}")
+            self.wfile.write(REGISTERED)
 
         def do_GET(self):
             if not self.path.endswith("/extension/event/next"):

@@ -13,7 +13,7 @@ import pg8000.dbapi
 
 from certificate import certify
 from process import as_server, free_port, start, stop
-from steps import Failure, eventually
+from steps import Failure, eventually, tail
 
 HOST = "localhost"
 NAME = "postgres"
@@ -42,7 +42,7 @@ class Postgres:
         # SIGQUIT ends it at once and takes its shared memory along.
         server = start(args, self.log, signal.SIGQUIT, cwd="/", **as_server())
         try:
-            eventually("Postgres answers", 30, lambda: self.answers(server), self.log)
+            eventually("Postgres answers", 30, lambda: self.answers(server))
             yield self
         finally:
             stop(server, signal.SIGQUIT)
@@ -64,13 +64,13 @@ class Postgres:
         with open(self.log, "ab") as output:
             made = subprocess.run(args, stdout=output, stderr=output, cwd="/", **as_server())
         if made.returncode != 0:
-            raise Failure("initdb failed.", self.log)
+            raise Failure(f"initdb failed.\n{tail(self.log)}")
         # Whoever comes without TLS is turned away.
         Path(self.data, "pg_hba.conf").write_text("hostssl all all all scram-sha-256\n")
 
     def answers(self, server):
         if server.poll() is not None:
-            raise Failure("Postgres has ended.", self.log)
+            raise Failure(f"Postgres has ended.\n{tail(self.log)}")
         try:
             self.connect().close()
             return True
