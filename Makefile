@@ -61,7 +61,7 @@ package: ## Zips of the functions with checksums and SBOMs, in target/package (A
 .PHONY: e2e
 e2e: ## Deploy the template to emulators, with the zips of make package, and see it work (PROFILE=dev: the debug build)
 	@infra/local/up
-	@cargo build --workspace --all-targets # As for the tests; the program migrates, and PROFILE=dev ships the functions.
+	@cargo build --workspace --all-targets # As for the tests. `outbox` migrates; PROFILE=dev deploys the functions.
 	@set -a; source .local/env; infra/e2e/run
 
 .PHONY: deploy

@@ -34,7 +34,7 @@ def main(zip_folder, architecture, outbox):
         emulator = started.enter_context(Emulator(folder).running())
         step(f"MiniStack answers on 127.0.0.1:{emulator.port}; it judges each call by the caller's policies")
 
-        with shown_if_it_fails(emulator, emulator.log, database.log):
+        with shown_if_it_fails(emulator, database):
             deployed(emulator, database, zips, architecture, secrets.token_hex(3))
         localstack.deployed(secrets.token_hex(3))
         # While what has been started is stopped, a second Ctrl-C would leave the rest behind.
@@ -143,14 +143,16 @@ def check_failure_queue(client, url):
 
 
 @contextmanager
-def shown_if_it_fails(emulator, *logs):
+def shown_if_it_fails(emulator, database):
     """What functions and servers said last, before all of it goes."""
     try:
         yield
     except (Failure, BotoCoreError, ClientError):
         for group, lines in function_logs(emulator.client):
             show(group, lines)
-        for log in logs:
+        failed = "SELECT destination, status, last_error_code, last_error FROM outbox.message_status WHERE status <> 'dispatched'"
+        show("the messages", [str(row) for row in database.query(failed)])
+        for log in (emulator.log, database.log):
             show(log.name, log.read_text(errors="replace").splitlines())
         raise
 
@@ -162,7 +164,7 @@ def function_logs(client):
 
 
 def show(name, lines):
-    print(f"The end of {name}:", *[f"  | {line[:500]}" for line in lines[-20:]], sep="\n", file=sys.stderr)
+    print(f"The end of {name}:", *[f"  | {line[:500]}" for line in lines[-8:]], sep="\n", file=sys.stderr)
 
 
 def report(run):

@@ -7,20 +7,31 @@ import sys
 import time
 
 from ministack.app import main
+from ministack.core import iam_actions
 from ministack.core.lambda_runtime import ProvidedWorker
 from ministack.services import lambda_svc
 from ministack.services.cloudformation import changesets, engine, handlers, stacks
 
 REGISTERED = b'{"functionName": "function", "functionVersion": "$LATEST", "handler": "bootstrap"}'
 
+# IAM knows no action for a batch: who may send, may send ten.
+ACTIONS_OF_BATCHES = {"sqs:SendMessageBatch": "sqs:SendMessage", "sns:PublishBatch": "sns:Publish"}
+
+action_of = iam_actions.extract_iam_action
 worker_environment = lambda_svc._provided_worker_env
-runtime_api = ProvidedWorker._build_handler_class
+runtime_api = iam_actions.extract_iam_action = action_as_iam_knows_it
+ProvidedWorker._build_handler_class
 evaluate_conditions = engine._evaluate_conditions
 
 
 def texts_only(*args):
     """CloudFormation makes texts of a function's variables; a number would keep the function from starting."""
     return {name: str(value) for name, value in worker_environment(*args).items()}
+
+
+def action_as_iam_knows_it(*args):
+    action = action_of(*args)
+    return ACTIONS_OF_BATCHES.get(action, action)
 
 
 def with_joined_lists(template, parameters):
@@ -68,6 +79,7 @@ def with_extensions(worker, *args):
     return WithExtensions
 
 
+iam_actions.extract_iam_action = action_as_iam_knows_it
 ProvidedWorker._build_handler_class = with_extensions
 lambda_svc._provided_worker_env = texts_only
 for module in (changesets, engine, handlers, stacks):
