@@ -4,7 +4,7 @@ SHELL := bash
 
 .PHONY: help
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: ## See all of it work, on this machine (installs, builds and starts what it needs)
@@ -54,11 +54,23 @@ test: ## All tests, against a real Postgres and LocalStack (PG_VERSION=14..18)
 	@cargo build --workspace --bin relay --test it # Without spans again, as the other tests run it; compiles nothing.
 	@cargo test --workspace --doc
 
-ARCH ?= arm64
+.PHONY: check-deny
+check-deny: ## Licences, sources and versions of what the programs depend on, by deny.toml; offline
+	@infra/check/cargo-deny --offline check --hide-inclusion-graph bans licenses sources
+
+.PHONY: audit
+audit: ## The same, and known vulnerabilities (asks the advisory database)
+	@infra/check/cargo-deny check
 
 .PHONY: package
-package: ## Zips of the functions, target/lambda/*/bootstrap.zip (ARCH=arm64 or x86-64; needs cargo-lambda with zig)
-	@cargo lambda build --profile lambda --$(ARCH) --output-format zip -p relay -p purge -p admin
+package: ## Zips of the functions with checksums and SBOMs, in target/package (ARCH=arm64 or x86_64)
+	@infra/package/package
+
+.PHONY: e2e
+e2e: ## Deploy the template to emulators, with the zips of make package, and see it work (PROFILE=dev: the debug build)
+	@infra/local/up
+	@cargo build --workspace --all-targets # As for the tests. `outbox` migrates; PROFILE=dev deploys the functions.
+	@set -a; source .local/env; infra/e2e/run
 
 .PHONY: deploy
 deploy: ## Build the functions and deploy infra/template.yaml, which asks for its parameters (needs the SAM CLI)

@@ -105,6 +105,26 @@ fn no_function_has_opentelemetry_in_its_whole_tree_by_default() {
     }
 }
 
+/// The lints of the workspace hold only in a crate that takes them over.
+#[test]
+fn no_crate_may_have_unsafe_code() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let workspace = std::fs::read_to_string(root.join("Cargo.toml")).unwrap();
+    let lints = workspace.split("[workspace.lints.rust]\n").nth(1).unwrap();
+    assert!(lints.lines().next() == Some("unsafe_code = \"forbid\""), "{lints}");
+
+    let folders = ["shared", "functions", "examples"].map(|folder| root.join(folder));
+    let crates = folders.iter().flat_map(|folder| std::fs::read_dir(folder).unwrap());
+    let mut crates: Vec<_> = crates.map(|found| found.unwrap().path()).collect();
+    crates.push(root.join("tests"));
+    assert!(crates.len() >= 12, "{crates:?}");
+    for folder in crates {
+        let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+        let takes_over = manifest.contains("\n[lints]\nworkspace = true\n");
+        assert!(takes_over, "{} does not take over the workspace's lints", folder.display());
+    }
+}
+
 /// A file that nobody declares is no error to the compiler: its tests are just not there.
 #[test]
 fn every_file_of_these_tests_is_declared_as_a_module() {
