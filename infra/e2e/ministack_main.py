@@ -19,8 +19,7 @@ ACTIONS_OF_BATCHES = {"sqs:SendMessageBatch": "sqs:SendMessage", "sns:PublishBat
 
 action_of = iam_actions.extract_iam_action
 worker_environment = lambda_svc._provided_worker_env
-runtime_api = iam_actions.extract_iam_action = action_as_iam_knows_it
-ProvidedWorker._build_handler_class
+runtime_api = ProvidedWorker._build_handler_class
 evaluate_conditions = engine._evaluate_conditions
 
 
