@@ -28,6 +28,7 @@ mod outage;
 mod plan;
 mod poison;
 mod pooler;
+mod privilege;
 mod publish;
 mod purge;
 mod queries;

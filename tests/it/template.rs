@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 mod access;
 mod alarms;
-mod cloudformation;
+pub(crate) mod cloudformation;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
