@@ -32,6 +32,7 @@ mod privilege;
 mod publish;
 mod purge;
 mod queries;
+mod redaction;
 mod redrive;
 mod release;
 mod replay;
