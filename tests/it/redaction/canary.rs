@@ -1,6 +1,6 @@
 //! Secrets that are told at sight, and the search for them in whatever a program has said.
 
-use std::fmt::Display;
+use std::fmt::{Display, Write};
 
 /// In the place of a database's password.
 pub(super) const PASSWORD: &str = "pAsSwOrDcAnArY7";
@@ -46,10 +46,16 @@ impl Said {
 /// The first secret that is in the text, also if it is a part of something in base64 or hexadecimal.
 fn leak(text: &str) -> Option<&'static str> {
     ALL.into_iter().find(|canary| {
-        let hex: String = canary.bytes().map(|byte| format!("{byte:02x}")).collect();
         text.contains(canary)
-            || text.to_lowercase().contains(&hex)
+            || text.to_lowercase().contains(&in_hexadecimal(canary))
             || (0..3).any(|offset| text.contains(&in_base64(canary, offset)))
+    })
+}
+
+fn in_hexadecimal(text: &str) -> String {
+    text.bytes().fold(String::new(), |mut digits, byte| {
+        write!(digits, "{byte:02x}").unwrap();
+        digits
     })
 }
 
