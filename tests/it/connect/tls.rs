@@ -7,8 +7,9 @@ use rcgen::{
     PKCS_ECDSA_P256_SHA256, PKCS_ECDSA_P384_SHA384, PKCS_ECDSA_P521_SHA512, PKCS_RSA_SHA256,
     PKCS_RSA_SHA384,
 };
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
+use tokio::sync::mpsc;
 
 use super::impostor::Impostor;
 use super::server::{Authority, Server};
@@ -87,6 +88,35 @@ async fn a_server_between_with_a_trusted_certificate_is_found_out_by_the_real_on
     let database = database(&twin.url("localhost"), &[(CA_FILE, &server.ca_file())]);
     let signed_in = async || connect(&database).await.ok();
     eventually("a sign-in through a server with the same certificate", signed_in).await;
+}
+
+/// The way around the binding: not to do SCRAM at all. Who demands the binding gives no password away, while a token of IAM,
+/// which RDS asks for so, must be given.
+#[tokio::test]
+async fn a_server_that_asks_for_the_password_itself_gets_none_where_the_binding_is_demanded() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("postgres://u:{PASSWORD}@{}/shop", listener.local_addr().unwrap());
+    let (heard, mut all_heard) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let length = usize::try_from(stream.read_u32().await.unwrap()).unwrap();
+            stream.read_exact(&mut vec![0; length - 4]).await.unwrap();
+            // Authentication, of kind 3: a password in the clear.
+            stream.write_all(b"R\0\0\0\x08\0\0\0\x03").await.unwrap();
+            let mut rest = Vec::new();
+            let _ = stream.read_to_end(&mut rest).await;
+            heard.send(rest).unwrap();
+        }
+    });
+    let error = failure(&bound(&url), &[]).await;
+    assert_eq!(error.code(), "database_sign_in");
+    for _ in 0..2 {
+        assert_eq!(
+            all_heard.recv().await.unwrap(),
+            b"",
+            "from the connection alone and the pool's"
+        );
+    }
 }
 
 /// Case P21 (b).
