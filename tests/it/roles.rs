@@ -14,7 +14,7 @@ async fn connect_as(db: &Database, role: &str) -> Client {
     client
 }
 
-async fn refused(client: &Client, sql: &str) {
+pub(crate) async fn refused(client: &Client, sql: &str) {
     let error = client.batch_execute(sql).await.expect_err(sql);
     assert_eq!(
         error.code(),

@@ -9,6 +9,7 @@ use futures_util::future;
 use outbox::{Destination, Entry, Failure, Outcome, Target};
 use tracing::Instrument;
 
+use crate::echo::{code_without, without_echoes};
 use crate::request_error::RequestError;
 use crate::{Properties, Publish, inspect, sns, span, sqs};
 
@@ -74,6 +75,24 @@ impl AwsPublisher {
         inspected.map_err(RequestError::into_failure)
     }
 
+    /// What became of each entry, in the service's own words.
+    async fn outcomes(&self, destination: &Destination, request: &[Entry]) -> Vec<Outcome> {
+        match self.send(destination, request).await {
+            Ok(outcomes) => outcomes,
+            Err(error) if request.len() == 1 => vec![error.into_outcome_of_one(false)],
+            Err(error) if error.may_be_one_entrys_fault() => {
+                tracing::warn!(
+                    messaging.destination.name = %destination.name,
+                    messaging.batch.message_count = request.len(),
+                    error.r#type = code_without(error.code(), request),
+                    "a request was refused for what may be one entry's fault; sending one by one"
+                );
+                self.send_one_by_one(destination, request).await
+            }
+            Err(error) => vec![error.into_outcome(); request.len()],
+        }
+    }
+
     /// One call to the service behind the target, in a span of its own.
     async fn send(
         &self,
@@ -116,19 +135,7 @@ impl Publish for AwsPublisher {
         if request.is_empty() {
             return Vec::new();
         }
-        match self.send(destination, request).await {
-            Ok(outcomes) => outcomes,
-            Err(error) if request.len() == 1 => vec![error.into_outcome_of_one(false)],
-            Err(error) if error.may_be_one_entrys_fault() => {
-                tracing::warn!(
-                    messaging.destination.name = %destination.name,
-                    messaging.batch.message_count = request.len(),
-                    error.r#type = %error.code(),
-                    "a request was refused for what may be one entry's fault; sending one by one"
-                );
-                self.send_one_by_one(destination, request).await
-            }
-            Err(error) => vec![error.into_outcome(); request.len()],
-        }
+        let outcomes = self.outcomes(destination, request).await;
+        without_echoes(outcomes, request)
     }
 }

@@ -12,6 +12,7 @@
 //!   -> RequestError              request_error.rs  no answer, or a refusal of the whole request
 //!        both ask                classify.rs       error code to failure class, text to bounded text
 //!             by           codes.rs         the table of codes
+//!   -> without_echoes            echo.rs           no text keeps what it repeats of a message
 //! ```
 //!
 //! [`AwsPublisher::inspect`] (inspect.rs) stands beside this: it asks what a queue or topic is like.
@@ -20,6 +21,7 @@ mod answer;
 mod aws;
 mod classify;
 mod codes;
+mod echo;
 mod inspect;
 mod request_error;
 mod sns;
