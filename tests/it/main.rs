@@ -38,4 +38,5 @@ mod roles;
 mod run;
 mod sign_in;
 mod statement;
+mod status;
 mod template;
