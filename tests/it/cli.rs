@@ -17,26 +17,26 @@ mod relay;
 const PASSWORD: &str = "kEeP-tHiS-tO-yOuRsElF";
 
 /// `outbox` with these arguments on that database.
-fn command(database_url: &str, args: &[&str]) -> Command {
+pub(crate) fn command(database_url: &str, args: &[&str]) -> Command {
     let mut command = program("outbox");
     command.args(args).env("OUTBOX_DATABASE_URL", database_url);
     command
 }
 
 /// Runs it to its end.
-async fn outbox(database_url: &str, args: &[&str]) -> Ended {
+pub(crate) async fn outbox(database_url: &str, args: &[&str]) -> Ended {
     Process::start(command(database_url, args)).ended().await
 }
 
 /// Its answer in JSON, and its exit code.
-async fn answer(db: &Database, args: &[&str]) -> (Value, Option<i32>) {
+pub(crate) async fn answer(db: &Database, args: &[&str]) -> (Value, Option<i32>) {
     let ended = outbox(&db.url(), &[args, &["--output", "json"]].concat()).await;
     let answer = serde_json::from_str(&ended.stdout);
     (answer.unwrap_or_else(|_| panic!("{}", ended.output)), ended.code)
 }
 
 /// The one sentence of a failure: nothing else is written.
-fn sentence(ended: &Ended) -> &str {
+pub(crate) fn sentence(ended: &Ended) -> &str {
     assert_eq!(ended.stdout, "", "{}", ended.output);
     let said = ended.output.strip_prefix("outbox: ").and_then(|said| said.strip_suffix('\n'));
     said.filter(|said| !said.contains('\n')).unwrap_or_else(|| panic!("{}", ended.output))

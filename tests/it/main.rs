@@ -40,4 +40,5 @@ mod roles;
 mod run;
 mod sign_in;
 mod statement;
+mod status;
 mod template;

@@ -57,7 +57,7 @@ impl Function {
         let publisher = AwsPublisher::new(&outbox_lambda::aws_config().await);
         let outbox_lambda::settings::Relay { destinations, policy, enabled } = settings.relay;
         let names = destinations.iter().map(|destination| destination.name.clone()).collect();
-        let relay = Relay::new(store, publisher, destinations, policy, claimed_by());
+        let relay = Relay::new(store, publisher, destinations, policy, claimed_by(Program::Relay));
         let (stop, running) = (CancellationToken::new(), Mutex::new(()));
         let database = settings.database;
         let destinations = names;

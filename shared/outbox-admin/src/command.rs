@@ -9,14 +9,14 @@ use serde_json::Value;
 use crate::error::Error;
 use crate::operation::{Action, Discarded, Operation, Preview, Redriven};
 use crate::pause::{Pause, Paused, Resume, Resumed};
-use crate::status::{Status, status};
+use crate::status::{Status, StatusOptions, status};
 
 /// What an operator asks for; in JSON an object with the verb as its `command`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Command {
-    /// How much waits where.
-    Status {},
+    /// How much waits where, what ran, and whether anybody has to look.
+    Status(StatusOptions),
     /// Make dead messages pending again.
     Redrive(Operation),
     /// Delete dead messages for good.
@@ -39,7 +39,7 @@ pub struct Request(pub Result<Command, Error>);
 #[serde(untagged)]
 pub enum Reply {
     /// Of [`Command::Status`].
-    Status(Status),
+    Status(Box<Status>),
     /// Of [`Command::Redrive`].
     Redriven(Redriven),
     /// Of [`Command::Discard`].
@@ -98,7 +98,7 @@ pub async fn execute(
     limits: TimeLimits,
 ) -> Result<Reply, Error> {
     Ok(match command {
-        Command::Status {} => Reply::Status(status(store).await?),
+        Command::Status(options) => Reply::Status(status(store, *options).await?.into()),
         Command::Redrive(operation) => {
             operation.check(Action::Redrive)?;
             if operation.dry_run {
@@ -166,7 +166,7 @@ mod tests {
             assert!(EXAMPLES.iter().all(|example| text.contains(example)), "{text}");
         }
         let Request(command) = read(EXAMPLES[0]);
-        assert_eq!(command.unwrap(), Command::Status {});
+        assert_eq!(command.unwrap(), Command::Status(StatusOptions::default()));
     }
 
     #[test]
@@ -193,7 +193,7 @@ mod tests {
             ..Operation::default()
         };
         for command in [
-            Command::Status {},
+            Command::Status(StatusOptions { oldest_due_limit: Some("10m".parse().unwrap()) }),
             Command::Redrive(operation.clone()),
             Command::Discard(Operation { rate: None, ..operation }),
         ] {

@@ -18,6 +18,7 @@ mod pause;
 #[cfg(feature = "purge")]
 mod purge;
 mod status;
+mod words;
 
 pub use age::Age;
 pub use command::{Command, Reply, Request, execute};
@@ -26,5 +27,9 @@ pub use operation::{Action, Discarded, Operation, Preview, Redriven};
 pub use outbox_store::TimeLimits;
 pub use pause::{Pause, Paused, Resume, Resumed};
 #[cfg(feature = "purge")]
-pub use purge::{Purge, PurgeError, PurgeFailure, PurgeReport};
-pub use status::{OLDEST_DUE_LIMIT_SECONDS, Status, status};
+pub use purge::{Purge, PurgeError, PurgeFailure, PurgePreview, PurgeReport};
+pub use status::{
+    Facts, OLDEST_DUE_LIMIT_SECONDS, PURGE_LIMIT_SECONDS, Problem, RELAY_LIMIT_SECONDS,
+    SLOT_LIMIT_TRANSACTIONS, Status, StatusOptions, TRANSACTION_LIMIT_SECONDS, status,
+};
+pub use words::{age_in_words, messages_in_words};

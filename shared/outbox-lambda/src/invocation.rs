@@ -5,6 +5,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Deserializer};
 
+use crate::settings::Program;
+
 const DAY: Duration = Duration::from_hours(24);
 
 /// The invocation in hand. A container has one at a time, so that whatever is logged meanwhile belongs to it.
@@ -65,10 +67,11 @@ impl<'de> Deserialize<'de> for AnyEvent {
     }
 }
 
-/// What people see on claimed rows: `relay/1f3a9c2e`, of the function's name the first 31 characters, and of the
+/// What people see on claimed rows and runs: `relay/1f3a9c2e`, of the function's name the first 31 characters, and of the
 /// container's log stream the part that is its own.
-pub fn claimed_by() -> String {
-    let function = std::env::var("AWS_LAMBDA_FUNCTION_NAME").unwrap_or_else(|_| "relay".to_owned());
+pub fn claimed_by(program: Program) -> String {
+    let function = std::env::var("AWS_LAMBDA_FUNCTION_NAME");
+    let function = function.unwrap_or_else(|_| program.name().to_owned());
     let log_stream = std::env::var("AWS_LAMBDA_LOG_STREAM_NAME").unwrap_or_default();
     let container: String = match log_stream.rsplit(['/', ']']).next() {
         Some(name) if !name.is_empty() => name.chars().take(8).collect(),

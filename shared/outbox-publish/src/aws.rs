@@ -101,7 +101,7 @@ impl AwsPublisher {
     ) -> Result<Vec<Outcome>, RequestError> {
         let span = span::of(destination, request);
         let answer = self.call(&destination.target, request).instrument(span.clone()).await;
-        span::record_answer(&span, &answer);
+        span::record_answer(&span, &answer, request);
         answer
     }
 

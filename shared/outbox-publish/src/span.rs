@@ -6,6 +6,7 @@ use outbox::{Destination, Entry, Outcome, Target};
 use tracing::field::Empty;
 use tracing::{Span, info_span};
 
+use crate::echo::code_without;
 use crate::request_error::RequestError;
 
 /// The span of a request with these entries, linked to the context that each was created in.
@@ -52,7 +53,11 @@ pub(crate) fn record_request_id(request_id: Option<&str>) {
 }
 
 /// Notes what became of the request: with an error if it failed, or the first of its entries that did.
-pub(crate) fn record_answer(span: &Span, answer: &Result<Vec<Outcome>, RequestError>) {
+pub(crate) fn record_answer(
+    span: &Span,
+    answer: &Result<Vec<Outcome>, RequestError>,
+    request: &[Entry],
+) {
     let failed = match answer {
         Err(error) => Some(error.code()),
         Ok(outcomes) => outcomes.iter().find_map(|outcome| match outcome {
@@ -61,7 +66,8 @@ pub(crate) fn record_answer(span: &Span, answer: &Result<Vec<Outcome>, RequestEr
         }),
     };
     if let Some(code) = failed {
-        span.record(attribute::ERROR_TYPE, code).record("otel.status_code", "ERROR");
+        span.record(attribute::ERROR_TYPE, code_without(code, request))
+            .record("otel.status_code", "ERROR");
     }
     if let Ok([Outcome::Accepted { broker_message_id }]) = answer.as_deref() {
         span.record(attribute::MESSAGE_ID, broker_message_id);

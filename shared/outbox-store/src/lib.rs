@@ -40,7 +40,9 @@ mod producer;
 mod purge;
 pub mod queries;
 mod redrive;
+mod run;
 mod schema;
+mod status;
 mod store;
 mod time_limits;
 
@@ -59,7 +61,13 @@ pub use migrate::{Migration, SCHEMA_VERSION, migrate, migrations, pending_migrat
 pub use operation::{Done, Interrupted};
 pub use pause::ALL_DESTINATIONS;
 pub use producer::{Producer, enqueue, receive};
+pub use purge::PurgeableCount;
 pub use redrive::Redrive;
+pub use run::{EndedRun, Function, LastRun, LastRuns};
 pub use schema::{Schema, SchemaError};
+pub use status::{
+    ActivePause, COUNTED_ROWS, DatabaseStatus, DestinationStates, DestinationStatus, OpenBreaker,
+    OpenTransaction, PreparedTransaction, SlotHorizon, Storage,
+};
 pub use store::Store;
 pub use time_limits::TimeLimits;

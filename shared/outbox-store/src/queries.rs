@@ -69,6 +69,8 @@ mod table {
              "failed_requests", "breaker_open", "probe_due"]);
     pub(crate) const PURGE: Query = query!(purge,
         [INT8, INT8], ["id"]);
+    pub(crate) const PURGE_PREVIEW: Query = query!(purge_preview,
+        [INT8, INT8], ["destination", "n_messages", "oldest_at"]);
     pub(crate) const PURGEABLE: Query = query!(purgeable,
         [INT8, INT8, INT8],
         ["id", "message_id", "destination", "message_group", "message_type", "content_type", "correlation_id",
@@ -99,7 +101,27 @@ mod table {
          "paused", "breaker_open", "held_groups", "held"]);
     pub(crate) const EXAMINE: Query = query!(examine,
         [TEXT], ["server_version", "encoding", "database", "role", "takes_writes", "clock_ms", "missing_rights"]);
+    pub(crate) const TAKES_WRITES: Query = query!(takes_writes,
+        [], ["takes_writes"]);
+    pub(crate) const DESTINATION_STATUS: Query = query!(destination_status,
+        [INT8], ["destination", "due", "retrying", "scheduled", "claimed", "dead", "oldest_due_seconds", "paused",
+                 "breaker_open", "held_groups", "held", "is_bounded", "oldest_waiting_seconds", "held_group", "dead_codes"]);
+    pub(crate) const DESTINATION_STATES: Query = query!(destination_states,
+        [], ["name", "paused_at", "paused_seconds", "paused_by", "pause_reason", "opened_at", "open_seconds", "error_code",
+             "failed_probes", "probe_in_seconds"]);
+    pub(crate) const DATABASE_STATUS: Query = query!(database_status,
+        [], ["takes_writes", "schema_version", "age_seconds", "pid", "state", "application_name", "hidden_sessions",
+             "prepared_name", "prepared_seconds", "slot_name", "slot_in_use", "slot_age_transactions", "live_rows",
+             "dead_rows", "table_bytes", "index_bytes", "vacuumed_seconds_ago"]);
+    pub(crate) const KNOWS_DESTINATION: Query = query!(knows_destination,
+        [TEXT], ["known"]);
+    pub(crate) const RECORD_RUN: Query = query!(record_run,
+        [TEXT, TEXT, INT8, TEXT, JSONB], ["recorded"]);
+    pub(crate) const LAST_RUNS: Query = query!(last_runs,
+        [], ["function", "run_by", "ended_at", "ended_seconds_ago", "duration_seconds", "error_code", "report"]);
     pub(crate) const SCHEMA_VERSION: Query = query!(schema_version,
+        [], ["version"]);
+    pub(crate) const SERVES_SINCE: Query = query!(serves_since,
         [], ["version"]);
     pub(crate) const ENQUEUE: Query = query!(enqueue,
         [TEXT, TEXT, TEXT, TEXT, UUID, JSONB, TEXT, TEXT, TEXT, TEXT, TEXT], ["id"]);
@@ -125,6 +147,7 @@ pub const ALL: &[Query] = &[
     UNLOCKED,
     DUE,
     PURGE,
+    PURGE_PREVIEW,
     PURGEABLE,
     PURGE_ARCHIVED,
     NOW,
@@ -138,7 +161,15 @@ pub const ALL: &[Query] = &[
     RESUME_GROUP,
     BACKLOG,
     EXAMINE,
+    TAKES_WRITES,
+    DESTINATION_STATUS,
+    DESTINATION_STATES,
+    DATABASE_STATUS,
+    KNOWS_DESTINATION,
+    RECORD_RUN,
+    LAST_RUNS,
     SCHEMA_VERSION,
+    SERVES_SINCE,
     ENQUEUE,
     RECEIVE,
 ];

@@ -61,13 +61,18 @@ pub(crate) enum Verb {
     #[command(verbatim_doc_comment)]
     Relay(Relay),
     /// Delete dispatched messages past OUTBOX_RETENTION_HOURS
-    Purge,
-    /// Show how much waits where
     ///
-    /// Exits 1 if a message is dead, if one has been due for more than five minutes, or if a
-    /// destination's requests fail, so that its circuit breaker is open.
+    /// Before that they are archived at OUTBOX_ARCHIVE, if that is set.
     #[command(verbatim_doc_comment)]
-    Status,
+    Purge(Purge),
+    /// Show how much waits where, what ran last, and whether anybody has to look
+    ///
+    /// Exits 1 if there is a problem, and says what to do about each: a message is dead or
+    /// holds its group, one has been due for too long, a destination's requests fail so that
+    /// its circuit breaker is open, no relay has run for ten minutes, a run failed, the
+    /// database takes no writes, or a transaction has been open for an hour.
+    #[command(verbatim_doc_comment)]
+    Status(Status),
     /// Check the database, and every destination against the real queue or topic
     ///
     /// Run it with the relay's settings and credentials. Beside its permissions to send it needs
@@ -142,6 +147,21 @@ pub(crate) struct Relay {
     /// without any success some still wait for another attempt.
     #[arg(long, verbatim_doc_comment)]
     pub(crate) until_drained: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Purge {
+    /// Only show how many there are, and where they would be archived
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Status {
+    /// How long a message may be due before that is a problem, such as 90s or 15m; 5m if
+    /// left out
+    #[arg(long, value_name = "AGE", verbatim_doc_comment)]
+    pub(crate) oldest_due_limit: Option<Age>,
 }
 
 #[derive(Debug, clap::Args)]

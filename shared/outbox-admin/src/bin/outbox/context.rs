@@ -3,6 +3,7 @@
 use std::env;
 use std::fs;
 use std::io::{self, IsTerminal};
+use std::process;
 
 use outbox_lambda::settings::LogFormat;
 use outbox_lambda::{Cause, Program, Settings, describe, logs};
@@ -70,10 +71,17 @@ impl Context {
 }
 
 /// The name of this machine, or of the container.
-pub(crate) fn host_name() -> String {
+fn host_name() -> String {
     let from_file = |_| fs::read_to_string("/proc/sys/kernel/hostname");
     let name = env::var("HOSTNAME").or_else(from_file).unwrap_or_default();
     if name.trim().is_empty() { "localhost".to_owned() } else { name.trim().to_owned() }
+}
+
+/// What people see on claimed rows and runs. Of a pod's long name the end says which one it is.
+pub(crate) fn process_name() -> String {
+    let host = host_name();
+    let from = host.ceil_char_boundary(host.len().saturating_sub(28));
+    format!("{}/{}", &host[from..], process::id())
 }
 
 /// Who asks, for the audit: `ada@host`.

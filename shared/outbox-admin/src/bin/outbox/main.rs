@@ -17,6 +17,7 @@ mod migrate;
 mod ndjson;
 mod operation;
 mod output;
+mod paint;
 mod pause;
 mod purge;
 mod redrive;
@@ -48,9 +49,9 @@ async fn carry_out(verb: Verb, output: Output) -> Result<Exit, Failure> {
         Verb::Migrate(args) => migrate::run(&args, output).await,
         Verb::Enqueue(args) => enqueue::run(args, output).await,
         Verb::Relay(args) => relay::run(&args, output).await,
-        Verb::Purge => purge::run(output).await,
+        Verb::Purge(args) => purge::run(&args, output).await,
         Verb::Doctor => doctor::run(output).await,
-        Verb::Status => status::run(output).await,
+        Verb::Status(args) => status::run(&args, output).await,
         Verb::Redrive(args) => redrive::run(args, output).await,
         Verb::Discard(args) => discard::run(args, output).await,
         Verb::Pause(args) => pause::pause(args, output).await,

@@ -8,6 +8,8 @@ use serde::Serialize;
 use crate::args::Form;
 use crate::exit::Failure;
 
+pub(crate) use outbox_admin::messages_in_words as messages;
+
 /// The form in which a verb answers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Output(pub(crate) Form);
@@ -51,15 +53,13 @@ pub(crate) fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>
         .set_content_arrangement(ContentArrangement::Disabled)
         .set_header(header.to_vec())
         .add_rows(rows);
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
+    for (number, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, 1));
+        if number > 0 {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
     }
     table.trim_fmt()
-}
-
-/// `1 message`, `2 messages`.
-pub(crate) fn messages(n_messages: u64) -> String {
-    format!("{n_messages} message{}", if n_messages == 1 { "" } else { "s" })
 }
 
 /// A reader that has seen enough, such as `head`, is no failure.

@@ -30,15 +30,27 @@ pub(crate) async fn resume(args: args::Resume, output: Output) -> Result<Exit, F
 async fn carry_out(command: Command, what: &str, output: Output) -> Result<Exit, Failure> {
     let context = Context::quiet(Program::CommandLine)?;
     let store = context.store()?;
-    let reply = execute(&store, &command, &actor(), TimeLimits::default())
+    let mut reply = execute(&store, &command, &actor(), TimeLimits::default())
         .await
         .map_err(|error| context.failure(error))?;
-    let (changed, text) = match reply {
-        Reply::Paused(Paused { paused: true }) => (true, format!("paused {what}")),
-        Reply::Paused(_) => (false, format!("{what}: paused already")),
-        Reply::Resumed(Resumed { resumed: true }) => (true, format!("resumed {what}")),
-        _ => (false, format!("{what}: nothing to resume; outbox status shows what waits")),
+    if let (Reply::Paused(paused), Command::Pause(pause)) = (&mut reply, &command) {
+        // The settings, if they are given, know of destinations before their first message.
+        let known = &context.settings.relay.destinations;
+        let is_known = pause.destination.as_ref().is_some_and(|name| known.get(name).is_some());
+        paused.note.take_if(|_| is_known);
+    }
+    let (changed, mut text, note) = match &reply {
+        Reply::Paused(Paused { paused: true, note }) => (true, format!("paused {what}"), note),
+        Reply::Paused(Paused { note, .. }) => (false, format!("{what}: paused already"), note),
+        Reply::Resumed(Resumed { resumed: true, note }) => (true, format!("resumed {what}"), note),
+        Reply::Resumed(Resumed { note, .. }) => {
+            (false, format!("{what}: nothing to resume; outbox status shows what waits"), note)
+        }
+        _ => unreachable!("a pause or a resume is answered by its own reply"),
     };
+    if let Some(note) = note {
+        text = format!("{text}\n{note}");
+    }
     output.show(&reply, || text)?;
     Ok(if changed { Exit::Ok } else { Exit::Problem })
 }
