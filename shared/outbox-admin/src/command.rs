@@ -129,7 +129,9 @@ pub fn operator_name(name: &str) -> Result<String, String> {
 }
 
 fn wrong_operator(given: &str) -> String {
-    format!("the operator {given} is not allowed; allowed: 1 to 128 characters, for example \"ada\"")
+    format!(
+        "the operator {given} is not allowed; allowed: 1 to 128 characters, for example \"ada\""
+    )
 }
 
 fn not_a_command(problem: &dyn fmt::Display) -> Error {

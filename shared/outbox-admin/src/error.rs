@@ -15,7 +15,9 @@ pub enum Error {
     #[error(transparent)]
     Store(#[from] outbox_store::Error),
     /// There is too much to read for an answer: the server gave up. Nothing was changed.
-    #[error("{0}; so many messages wait that they can't all be read for this: give a destination, or list without a status")]
+    #[error(
+        "{0}; so many messages wait that they can't all be read for this: give a destination, or list without a status"
+    )]
     TooMuch(outbox_store::Error),
     /// The database failed, or the time was up, when a part was done, which stays so. The same command goes on with the rest.
     #[error("{interrupted}; {}", so_far(*action, interrupted))]

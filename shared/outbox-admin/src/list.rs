@@ -105,12 +105,18 @@ impl List {
             || self.since.is_some()
             || self.until.is_some()
             || self.after.is_some();
-        let problem = if let Some((part, _, example)) = named.iter().find(|(_, of, _)| is_blank(of)) {
-            format!("the {part} is empty; leave it out for any, or name one, for example \"{example}\"")
+        let problem = if let Some((part, _, example)) = named.iter().find(|(_, of, _)| is_blank(of))
+        {
+            format!(
+                "the {part} is empty; leave it out for any, or name one, for example \"{example}\""
+            )
         } else if let Some(limit) = self.limit.filter(|limit| !(1..=MOST).contains(limit)) {
-            format!("the limit {limit} is not allowed; allowed: 1 to {MOST} messages, for example {LIMIT}")
+            format!(
+                "the limit {limit} is not allowed; allowed: 1 to {MOST} messages, for example {LIMIT}"
+            )
         } else if self.message_id.is_some() && has_more {
-            "a message id goes with nothing else: it names its message at each of its destinations".to_owned()
+            "a message id goes with nothing else: it names its message at each of its destinations"
+                .to_owned()
         } else {
             return Ok(());
         };

@@ -13,7 +13,13 @@ const MEANINGS: &[Row] = &[
         "add the destination to the relay's settings and redrive, or discard it",
     ),
     (
-        &["too_large", "BatchRequestTooLong", "MessageTooLong", "RequestEntityTooLarge", "http_413"],
+        &[
+            "too_large",
+            "BatchRequestTooLong",
+            "MessageTooLong",
+            "RequestEntityTooLarge",
+            "http_413",
+        ],
         "it has more bytes than its destination takes",
         "raise the queue's limit and the destination's max_bytes and redrive, or enqueue a smaller one and discard it",
     ),
@@ -217,7 +223,9 @@ mod tests {
         let rows = page.lines().filter(|line| line.starts_with('|') && is_wanted(line));
         let cells = rows.filter_map(|row| row.rsplit('|').nth(column_from_end).map(str::to_owned));
         cells
-            .flat_map(|cell| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>())
+            .flat_map(|cell| {
+                cell.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>()
+            })
             .collect()
     }
 

@@ -30,7 +30,9 @@ pub(super) fn judge(message: &Message) -> (Vec<String>, Vec<String>) {
 fn claimed(message: &Message) -> String {
     let relay = message.claimed_by.as_deref().unwrap_or("a relay");
     let until = message.locked_until_ms.map(time).unwrap_or_default();
-    format!("{relay}, which is publishing it; if it does not come back, any relay may from {until} on")
+    format!(
+        "{relay}, which is publishing it; if it does not come back, any relay may from {until} on"
+    )
 }
 
 fn pending(message: &Message) -> (Vec<String>, Vec<String>) {
@@ -51,7 +53,9 @@ fn pending(message: &Message) -> (Vec<String>, Vec<String>) {
             "its destination: requests fail ({code}), and the breaker is open since {since}{}",
             probe.unwrap_or_default()
         ));
-        next.push(format!("outbox resume {destination} --reason \"...\"   # once it is repaired, to try at once"));
+        next.push(format!(
+            "outbox resume {destination} --reason \"...\"   # once it is repaired, to try at once"
+        ));
     }
     if let Some(GroupHead { id, is_dead }) = message.head {
         let what = if is_dead { ", which is dead and holds it until a person decides" } else { "" };
@@ -127,8 +131,11 @@ mod tests {
             let reason = Some("repair".into());
             Some(PauseOf { name: name.into(), paused_ms: 1_000, paused_by: "ada".into(), reason })
         };
-        let breaker =
-            Some(OpenBreaker { opened_ms: 1_000, probe_ms: Some(2_000), code: Some("NotFound".into()) });
+        let breaker = Some(OpenBreaker {
+            opened_ms: 1_000,
+            probe_ms: Some(2_000),
+            code: Some("NotFound".into()),
+        });
         for (waiting, said, typed) in [
             (message("pending"), "a relay: it is due", "outbox status"),
             (
@@ -141,7 +148,11 @@ mod tests {
                 "a pause of all destinations",
                 "outbox resume --reason",
             ),
-            (Message { breaker, ..message("pending") }, "(NotFound)", "outbox resume orders --reason"),
+            (
+                Message { breaker, ..message("pending") },
+                "(NotFound)",
+                "outbox resume orders --reason",
+            ),
             (
                 Message { head: Some(GroupHead { id: 5, is_dead: true }), ..message("pending") },
                 "the message 5 of its group, which is dead",

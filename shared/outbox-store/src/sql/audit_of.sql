@@ -31,7 +31,7 @@ WHERE named.names_it
    OR (
         a.acted_at >= timestamptz 'epoch' + $5::bigint * interval '1 millisecond'
         AND a.selection -> 'ids' IS NULL
-        AND coalesce(a.selection ->> 'destination', '*') = ANY ('*' || $3::text[])
+        AND coalesce(a.selection ->> 'destination', '*') = ANY (ARRAY['*'] || $3::text[])
         AND (a.selection ->> 'message_group' IS NULL OR a.selection ->> 'message_group' = ANY ($4::text[]))
    )
 ORDER BY a.id DESC

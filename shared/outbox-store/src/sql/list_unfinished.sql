@@ -13,7 +13,7 @@
 --   $11 bigint   most rows to return
 -- Returns the messages as list.sql does.
 -- Uses message_fresh_idx, message_age_idx and message_pkey. Reads the whole backlog's entries, of one destination if it is
--- given.
+-- given. The sum keeps the planner from walking the primary key from $10 on instead.
 WITH unfinished AS MATERIALIZED (
     SELECT id
     FROM outbox.message
@@ -33,7 +33,7 @@ WITH unfinished AS MATERIALIZED (
       AND ($6::text IS NULL OR last_error_code = $6)
       AND ($7::bigint IS NULL OR created_at <= timestamptz 'epoch' + $7 * interval '1 millisecond')
       AND ($8::bigint IS NULL OR created_at >= timestamptz 'epoch' + $8 * interval '1 millisecond')
-      AND CASE WHEN $9::boolean THEN id < $10::bigint ELSE id > $10 END
+      AND CASE WHEN $9::boolean THEN id + 0 < $10::bigint ELSE id + 0 > $10 END
     UNION ALL
     SELECT id
     FROM outbox.message
@@ -53,7 +53,7 @@ WITH unfinished AS MATERIALIZED (
       AND ($6::text IS NULL OR last_error_code = $6)
       AND ($7::bigint IS NULL OR created_at <= timestamptz 'epoch' + $7 * interval '1 millisecond')
       AND ($8::bigint IS NULL OR created_at >= timestamptz 'epoch' + $8 * interval '1 millisecond')
-      AND CASE WHEN $9::boolean THEN id < $10::bigint ELSE id > $10 END
+      AND CASE WHEN $9::boolean THEN id + 0 < $10::bigint ELSE id + 0 > $10 END
 ),
 found AS MATERIALIZED (
     SELECT id

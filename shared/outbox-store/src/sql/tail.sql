@@ -29,7 +29,13 @@ seen AS (
                ELSE 'pending'
            END AS state
     FROM wanted
-    JOIN outbox.message AS m ON m.id = wanted.id
+    -- Each by itself: without statistics a join took the whole table instead.
+    CROSS JOIN LATERAL (
+        SELECT by_id.*
+        FROM outbox.message AS by_id
+        WHERE by_id.id = wanted.id
+        LIMIT 1
+    ) AS m
 )
 SELECT id, message_id, destination, message_type, message_group, correlation_id, attempts, last_error_code,
        dead_reason, known, state, (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms

@@ -4,8 +4,8 @@ use std::env;
 use std::fs;
 use std::io::{self, IsTerminal};
 
-use outbox_lambda::settings::LogFormat;
 use outbox_admin::how_to_grant;
+use outbox_lambda::settings::LogFormat;
 use outbox_lambda::{Cause, Program, Settings, describe, logs};
 use outbox_store::{Schema, Store};
 use tracing::level_filters::LevelFilter;

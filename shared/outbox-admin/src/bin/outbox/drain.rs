@@ -118,9 +118,7 @@ fn text(Drained { sum, retrying, held }: &Drained) -> String {
     let mut lines = vec![format!("dispatched {} in {seconds:.1} s", messages(sum.dispatched))];
     if sum.retried > 0 {
         let n_attempts = sum.retried;
-        lines.push(format!(
-            "failed attempts: {n_attempts}; outbox show ID tells why"
-        ));
+        lines.push(format!("failed attempts: {n_attempts}; outbox show ID tells why"));
     }
     if sum.dead > 0 {
         lines.push(format!("dead: {}; see outbox list --status dead", messages(sum.dead)));

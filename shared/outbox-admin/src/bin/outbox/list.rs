@@ -46,7 +46,8 @@ fn text(page: &Page, is_coloured: bool) -> String {
     if page.messages.is_empty() {
         lines.push("no message matches".to_owned());
     } else {
-        let header = ["id", "status", "destination", "type", "group", "attempts", "age", "last error"];
+        let header =
+            ["id", "status", "destination", "type", "group", "attempts", "age", "last error"];
         let table = text_table(&header, page.messages.iter().map(row));
         lines.extend(table.lines().enumerate().map(|(number, line)| {
             let item = number.checked_sub(2).and_then(|number| page.messages.get(number));
@@ -89,7 +90,8 @@ fn remarks(page: &Page) -> Vec<String> {
         });
     }
     if page.messages.iter().any(|item| item.status == "dead") {
-        remarks.push("outbox show ID tells what is wrong with a message, and what to do".to_owned());
+        remarks
+            .push("outbox show ID tells what is wrong with a message, and what to do".to_owned());
     }
     remarks
 }

@@ -22,10 +22,15 @@ pub(crate) fn pages(args: &args::Man) -> Result<Exit, Failure> {
         rendered.expect("a page writes to memory");
         return print_text(page);
     };
-    let written = fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(Args::command(), dir));
-    let cannot = |error| Failure::usage(format!("cannot write the pages to {}: {error}", dir.display()));
+    let written =
+        fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(Args::command(), dir));
+    let cannot =
+        |error| Failure::usage(format!("cannot write the pages to {}: {error}", dir.display()));
     written.map_err(cannot)?;
-    print(&format!("man -M or MANPATH finds the pages where {} is named man1", dir.display()))?;
+    print(&format!(
+        "wrote a page for each verb; to read one: man {}",
+        dir.join("outbox.1").display()
+    ))?;
     Ok(Exit::Ok)
 }
 

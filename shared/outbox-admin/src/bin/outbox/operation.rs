@@ -78,7 +78,8 @@ pub(crate) async fn carry_out(
 fn remarks(n_messages: u64, n_skipped: Option<u64>, n_others: u64) -> Vec<String> {
     let mut remarks = Vec::new();
     if n_messages == 0 && n_skipped == Some(0) && n_others == 0 {
-        remarks.push("nothing dead matches: outbox list --status dead shows what is dead".to_owned());
+        remarks
+            .push("nothing dead matches: outbox list --status dead shows what is dead".to_owned());
     }
     match n_skipped {
         Some(0) => (),

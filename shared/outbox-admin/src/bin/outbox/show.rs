@@ -38,7 +38,9 @@ fn write_payload(shown: &Shown) -> Result<Exit, Failure> {
         several => {
             let ids: Vec<_> = several.iter().map(|message| message.id.to_string()).collect();
             let ids = ids.join(", ");
-            return Err(Failure::usage(format!("several messages have that message id: give one of the ids {ids}")));
+            return Err(Failure::usage(format!(
+                "several messages have that message id: give one of the ids {ids}"
+            )));
         }
     };
     let mut stdout = io::stdout();
@@ -69,15 +71,25 @@ fn text(shown: &Shown, is_coloured: bool) -> String {
 
 fn deed(deed: &Deed) -> String {
     let Deed { acted_at, actor, db_user, action, reason, names_it } = deed;
-    let of = if *names_it { "" } else { " (of all of its destination or group, perhaps of this one)" };
-    format!("  {acted_at}  {action}{of} by {} ({}): {}", plain(actor), plain(db_user), plain(reason))
+    let of =
+        if *names_it { "" } else { " (of all of its destination or group, perhaps of this one)" };
+    format!(
+        "  {acted_at}  {action}{of} by {} ({}): {}",
+        plain(actor),
+        plain(db_user),
+        plain(reason)
+    )
 }
 
 fn of_message(message: &ShownMessage, is_coloured: bool) -> String {
     let mut lines = Vec::new();
     let mut say = |name: &str, value: &str| {
         if !value.is_empty() {
-            lines.push(format!("{} {}", paint(&format!("{name:<15}"), Colour::Dim, is_coloured), plain(value)));
+            lines.push(format!(
+                "{} {}",
+                paint(&format!("{name:<15}"), Colour::Dim, is_coloured),
+                plain(value)
+            ));
         }
     };
     let or_none = |text: &Option<String>| text.clone().unwrap_or_default();
@@ -108,7 +120,10 @@ fn of_message(message: &ShownMessage, is_coloured: bool) -> String {
         Some(colour) => paint(status, colour, is_coloured),
         None => status.clone(),
     };
-    lines.insert(1, format!("{} {painted}", paint(&format!("{:<15}", "status"), Colour::Dim, is_coloured)));
+    lines.insert(
+        1,
+        format!("{} {painted}", paint(&format!("{:<15}", "status"), Colour::Dim, is_coloured)),
+    );
     lines.extend(error_and_what_to_do(message));
     if let Some(headers) = &message.headers {
         lines.push(format!("\nheaders:\n{}", plain(headers.get())));

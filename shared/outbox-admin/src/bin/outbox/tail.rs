@@ -24,7 +24,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 pub(crate) async fn run(args: &Tail, Output(form): Output) -> Result<Exit, Failure> {
     if form == Form::Json {
-        return Err(Failure::usage("a tail has no end, and so is no one document: --output ndjson writes an object a line"));
+        return Err(Failure::usage(
+            "a tail has no end, and so is no one document: --output ndjson writes an object a line",
+        ));
     }
     let context = Context::quiet(Program::CommandLine)?;
     let store = context.store()?;
@@ -105,13 +107,15 @@ fn is_wanted(args: &Tail, event: &Event) -> bool {
 
 fn line(event: &Event, form: Form, is_coloured: bool) -> String {
     if form == Form::Ndjson {
-        return serde_json::to_string(event).expect("an event has string keys and writes to memory");
+        return serde_json::to_string(event)
+            .expect("an event has string keys and writes to memory");
     }
     let Event { seen_at, event: what, id, destination, message_type, .. } = event;
     let group = event.message_group.as_ref().map(|group| format!("  group {group}"));
     let code = event.code.as_ref().map(|code| format!("  {code}"));
     let more = [group, code].into_iter().flatten().collect::<String>();
-    let line = plain(&format!("{seen_at}  {what:<10}  {id:>8}  {destination}  {message_type}{more}"));
+    let line =
+        plain(&format!("{seen_at}  {what:<10}  {id:>8}  {destination}  {message_type}{more}"));
     match colour::of_status(what) {
         Some(colour) => paint(&line, colour, is_coloured),
         None => line,

@@ -210,7 +210,10 @@ mod tests {
         assert_eq!(names(&failed), [(7, "failed")]);
         assert_eq!(failed[0].code.as_deref(), Some("InternalError"));
         let dispatched = following.take(vec![seen(7, "failed 1.5", "dispatched")]);
-        assert_eq!((names(&dispatched), dispatched[0].code.clone()), (vec![(7, "dispatched")], None));
+        assert_eq!(
+            (names(&dispatched), dispatched[0].code.clone()),
+            (vec![(7, "dispatched")], None)
+        );
         assert_eq!(asked(&following).1, []);
     }
 
