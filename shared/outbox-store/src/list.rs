@@ -16,7 +16,8 @@ use crate::connection::{self, Param};
 use crate::error::Error;
 use crate::store::Store;
 
-/// Rows of the first window, which is nearly always enough, and of the largest: about a tenth of a second's.
+/// Rows of the first window, which is nearly always enough, and of the largest: 300,000 rows without a match took 1.1 s on
+/// a busy machine.
 const WINDOWS: (i64, i64) = (2_000, 100_000);
 
 /// How long to walk.
