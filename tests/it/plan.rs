@@ -234,7 +234,8 @@ fn walks_without_end(plan: &str) -> bool {
     let scans = (0..lines.len()).filter(|&n| lines[n].contains("message_pkey"));
     let mut walks = scans.filter(|&n| {
         let is_probe = lines.get(n + 1).is_some_and(|next| next.contains("Index Cond: (id = "));
-        !is_probe && !(n > 0 && lines[n - 1].contains("Limit"))
+        let is_limited = n > 0 && lines[n - 1].contains("Limit");
+        !is_probe && !is_limited
     });
     walks.next().is_some()
 }

@@ -56,8 +56,8 @@ async fn follow(
                 let is_full = seen.iter().filter(|seen| seen.id > after).count() as u64
                     >= NEW_AT_ONCE.unsigned_abs();
                 let events = following.take(seen);
-                let wanted = events.iter().filter(|event| is_wanted(args, event));
-                if !wanted.map(|event| line(event, form, is_coloured)).all(write_line) {
+                let mut wanted = events.iter().filter(|event| is_wanted(args, event));
+                if !wanted.all(|event| write_line(&line(event, form, is_coloured))) {
                     return Ok(Exit::Ok);
                 }
                 // A burst is caught up with at once.
@@ -96,7 +96,7 @@ async fn begin(store: &Store) -> Result<Following, outbox_store::Error> {
 }
 
 fn is_wanted(args: &Tail, event: &Event) -> bool {
-    let becomes = match event.event {
+    let becomes = match event.what {
         "dispatched" => Becomes::Dispatched,
         "dead" => Becomes::Dead,
         _ => Becomes::Pending,
@@ -110,7 +110,7 @@ fn line(event: &Event, form: Form, is_coloured: bool) -> String {
         return serde_json::to_string(event)
             .expect("an event has string keys and writes to memory");
     }
-    let Event { seen_at, event: what, id, destination, message_type, .. } = event;
+    let Event { seen_at, what, id, destination, message_type, .. } = event;
     let group = event.message_group.as_ref().map(|group| format!("  group {group}"));
     let code = event.code.as_ref().map(|code| format!("  {code}"));
     let more = [group, code].into_iter().flatten().collect::<String>();
@@ -123,7 +123,7 @@ fn line(event: &Event, form: Form, is_coloured: bool) -> String {
 }
 
 /// Writes a line at once; false if nobody reads it.
-fn write_line(line: String) -> bool {
+fn write_line(line: &str) -> bool {
     let mut stdout = io::stdout();
     let written = writeln!(stdout, "{line}").and_then(|()| stdout.flush());
     !written.is_err_and(|error| error.kind() == ErrorKind::BrokenPipe)

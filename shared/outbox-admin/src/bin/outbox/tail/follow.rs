@@ -22,7 +22,8 @@ const MOST: usize = 1_000;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Event {
     /// `enqueued`, `failed`, `dispatched`, `dead` or `redriven`.
-    pub(super) event: &'static str,
+    #[serde(rename = "event")]
+    pub(super) what: &'static str,
     pub(super) id: i64,
     pub(super) message_id: Uuid,
     pub(super) destination: String,
@@ -137,7 +138,7 @@ fn told(event: &'static str, seen: &Seen) -> Event {
     let is_failure = matches!(event, "failed" | "dead");
     let since_1970 = Duration::from_millis(seen.now_ms.max(0).unsigned_abs());
     Event {
-        event,
+        what: event,
         id: seen.id,
         message_id: seen.message_id,
         destination: seen.destination.clone(),
@@ -173,7 +174,7 @@ mod tests {
     }
 
     fn names(events: &[Event]) -> Vec<(i64, &'static str)> {
-        events.iter().map(|event| (event.id, event.event)).collect()
+        events.iter().map(|event| (event.id, event.what)).collect()
     }
 
     fn asked(following: &Following) -> (i64, Vec<(i64, String)>) {
