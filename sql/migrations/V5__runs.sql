@@ -4,7 +4,7 @@
 -- Only additions: programs that know version 5 go on working beside later migrations, as long as serves_since says so.
 
 -- ---------------------------------------------------------------------------------------------------------
--- The runs. See docs/adr/0010.
+-- The runs. See docs/adr/0011.
 
 CREATE TABLE outbox.run (
     id         bigint      GENERATED ALWAYS AS IDENTITY,

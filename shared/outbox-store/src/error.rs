@@ -119,6 +119,16 @@ impl Error {
             )
     }
 
+    /// Whether the role that signed in lacks a right for it.
+    pub fn is_forbidden(&self) -> bool {
+        matches!(self, Self::Database(error) if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE))
+    }
+
+    /// Whether the server gave the statement up, because it took too long.
+    pub fn is_cancelled(&self) -> bool {
+        matches!(self, Self::Database(error) if error.code() == Some(&SqlState::QUERY_CANCELED))
+    }
+
     /// Whether the server has become a replica, or is set to take no writes.
     pub(crate) fn is_read_only(&self) -> bool {
         matches!(self, Self::Database(error) if error.code() == Some(&SqlState::READ_ONLY_SQL_TRANSACTION))

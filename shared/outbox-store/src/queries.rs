@@ -99,6 +99,37 @@ mod table {
     pub(crate) const BACKLOG: Query = query!(backlog,
         [], ["destination", "due", "retrying", "scheduled", "claimed", "dead", "oldest_due_seconds",
          "paused", "breaker_open", "held_groups", "held"]);
+    pub(crate) const LIST: Query = query!(list,
+        [TEXT, TEXT, TEXT, TEXT, TEXT, TEXT, INT8, INT8, BOOL, INT8, INT8, INT8],
+        ["id", "message_id", "destination", "message_type", "message_group", "status", "attempts", "created_ms",
+         "available_ms", "dispatched_ms", "dead_ms", "dead_reason", "last_error_code", "correlation_id", "now_ms", "n_looked_at", "last_id"]);
+    pub(crate) const LIST_UNFINISHED: Query = query!(list_unfinished,
+        [TEXT, TEXT, TEXT, TEXT, TEXT, TEXT, INT8, INT8, BOOL, INT8, INT8],
+        ["id", "message_id", "destination", "message_type", "message_group", "status", "attempts", "created_ms",
+         "available_ms", "dispatched_ms", "dead_ms", "dead_reason", "last_error_code", "correlation_id", "now_ms"]);
+    pub(crate) const LIST_DEAD: Query = query!(list_dead,
+        [TEXT, TEXT, TEXT, TEXT, TEXT, TEXT, INT8, INT8, BOOL, INT8, INT8],
+        ["id", "message_id", "destination", "message_type", "message_group", "status", "attempts", "created_ms",
+         "available_ms", "dispatched_ms", "dead_ms", "dead_reason", "last_error_code", "correlation_id", "now_ms"]);
+    pub(crate) const LIST_COPIES: Query = query!(list_copies,
+        [UUID],
+        ["id", "message_id", "destination", "message_type", "message_group", "status", "attempts", "created_ms",
+         "available_ms", "dispatched_ms", "dead_ms", "dead_reason", "last_error_code", "correlation_id", "now_ms"]);
+    pub(crate) const SHOW: Query = query!(show,
+        [INT8, UUID, BOOL, BOOL],
+        ["id", "message_id", "destination", "message_type", "message_group", "status", "attempts", "lost_claims",
+         "content_type", "correlation_id", "traceparent", "tracestate", "payload_bytes", "payload", "header_names",
+         "headers", "created_ms", "available_ms", "first_failed_ms", "locked_until_ms", "dispatched_ms", "dead_ms",
+         "now_ms", "claimed_by", "broker_message_id", "dead_reason", "last_error_code", "last_error", "holds_group",
+         "paused_name", "paused_by", "pause_reason", "paused_ms", "breaker_opened_ms", "probe_ms", "breaker_code",
+         "head_id", "head_is_dead"]);
+    pub(crate) const AUDIT_OF: Query = query!(audit_of,
+        [INT8_ARRAY, TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT8],
+        ["acted_ms", "actor", "db_user", "action", "reason", "names_it"]);
+    pub(crate) const TAIL: Query = query!(tail,
+        [INT8, INT8_ARRAY, TEXT_ARRAY, INT8],
+        ["id", "message_id", "destination", "message_type", "message_group", "correlation_id", "attempts",
+         "last_error_code", "dead_reason", "known", "state", "now_ms"]);
     pub(crate) const EXAMINE: Query = query!(examine,
         [TEXT], ["server_version", "encoding", "database", "role", "takes_writes", "clock_ms", "missing_rights"]);
     pub(crate) const TAKES_WRITES: Query = query!(takes_writes,
@@ -125,6 +156,8 @@ mod table {
         [], ["version"]);
     pub(crate) const ENQUEUE: Query = query!(enqueue,
         [TEXT, TEXT, TEXT, TEXT, UUID, JSONB, TEXT, TEXT, TEXT, TEXT, TEXT], ["id"]);
+    pub(crate) const ENQUEUED_BEFORE: Query = query!(enqueued_before,
+        [UUID_ARRAY, TEXT_ARRAY], ["id"]);
     pub(crate) const RECEIVE: Query = query!(receive,
         [TEXT, UUID], ["is_first"]);
 }
@@ -160,6 +193,13 @@ pub const ALL: &[Query] = &[
     RESUME,
     RESUME_GROUP,
     BACKLOG,
+    LIST,
+    LIST_UNFINISHED,
+    LIST_DEAD,
+    LIST_COPIES,
+    SHOW,
+    AUDIT_OF,
+    TAIL,
     EXAMINE,
     TAKES_WRITES,
     DESTINATION_STATUS,
@@ -171,6 +211,7 @@ pub const ALL: &[Query] = &[
     SCHEMA_VERSION,
     SERVES_SINCE,
     ENQUEUE,
+    ENQUEUED_BEFORE,
     RECEIVE,
 ];
 

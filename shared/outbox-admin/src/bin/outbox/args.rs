@@ -2,10 +2,14 @@
 
 #![expect(clippy::doc_markdown, reason = "help shows names as they are, without backticks")]
 
+mod messages;
+
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum, value_parser};
-use outbox_admin::Age;
+use outbox_admin::{Age, operator_name};
+
+pub(crate) use messages::{Becomes, Completions, List, Man, Show, Tail, Which};
 
 /// The transactional outbox: what waits, what is dead, and what to do about it
 #[derive(Debug, Parser)]
@@ -82,6 +86,28 @@ pub(crate) enum Verb {
     /// Exits 1 if there is a problem; a note is none.
     #[command(verbatim_doc_comment)]
     Doctor,
+    /// List messages, the newest first
+    ///
+    /// What is given must all match; without anything, the latest. A correlation id, a type or
+    /// a code has no index: then messages are looked through for up to 10 s, and the answer says
+    /// where to go on. A status, a message id or a limit that is soon reached is quick.
+    ///
+    /// Neither payloads nor headers are shown: outbox show has those, on request.
+    #[command(verbatim_doc_comment)]
+    List(List),
+    /// Show all about a message: what happened, what it waits for, what to do
+    ///
+    /// Of a message that was enqueued to several destinations under one message id, all.
+    /// Exits 1 if there is no such message; then it says where it may be.
+    #[command(verbatim_doc_comment)]
+    Show(Show),
+    /// Follow messages as they are enqueued, fail, are dispatched or die, until interrupted
+    ///
+    /// Follows what is enqueued from now on, and the latest 500 that wait or are dead. One
+    /// small statement a look; what comes and goes between two looks is told at the next.
+    /// --output ndjson writes an object a line.
+    #[command(verbatim_doc_comment)]
+    Tail(Tail),
     /// Make dead messages pending again
     ///
     /// Give ids, a destination, a code, a group, an age, or --all; what is given must all
@@ -117,6 +143,10 @@ pub(crate) enum Verb {
     /// Exits 1 if there was nothing to resume.
     #[command(verbatim_doc_comment)]
     Resume(Resume),
+    /// Print what a shell needs to complete verbs and options
+    Completions(Completions),
+    /// Print the manual page, or write one for each verb
+    Man(Man),
 }
 
 #[derive(Debug, clap::Args)]
@@ -172,6 +202,16 @@ pub(crate) struct Pause {
     /// Why; it is kept in outbox.audit
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: String,
+    #[command(flatten)]
+    pub(crate) who: Who,
+}
+
+/// Who asks.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Who {
+    /// Who asks, for outbox.audit, where the user of this machine does not tell
+    #[arg(long, value_name = "NAME", value_parser = operator_name)]
+    pub(crate) operator: Option<String>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -185,6 +225,8 @@ pub(crate) struct Resume {
     /// Why; it is kept in outbox.audit
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: String,
+    #[command(flatten)]
+    pub(crate) who: Who,
 }
 
 #[derive(Debug, clap::Args)]
@@ -256,6 +298,8 @@ pub(crate) struct Terms {
     /// Do not ask
     #[arg(long)]
     pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) who: Who,
 }
 
 #[cfg(test)]

@@ -9,28 +9,33 @@ use crate::exit::{Exit, Failure};
 use crate::output::Output;
 
 pub(crate) async fn pause(args: args::Pause, output: Output) -> Result<Exit, Failure> {
-    let args::Pause { destination, reason } = args;
+    let args::Pause { destination, reason, who } = args;
     let pause = Pause { destination, reason };
     pause.check().map_err(|error| Failure::usage(error.to_string()))?;
     let what = what(pause.destination.as_deref());
-    carry_out(Command::Pause(pause), &what, output).await
+    carry_out(Command::Pause(pause), &what, &who, output).await
 }
 
 pub(crate) async fn resume(args: args::Resume, output: Output) -> Result<Exit, Failure> {
-    let args::Resume { destination, group, reason } = args;
+    let args::Resume { destination, group, reason, who } = args;
     let resume = Resume { destination, message_group: group, reason };
     resume.check().map_err(|error| Failure::usage(error.to_string()))?;
     let mut what = what(resume.destination.as_deref());
     if let Some(group) = &resume.message_group {
         what = format!("group {group} of {what}");
     }
-    carry_out(Command::Resume(resume), &what, output).await
+    carry_out(Command::Resume(resume), &what, &who, output).await
 }
 
-async fn carry_out(command: Command, what: &str, output: Output) -> Result<Exit, Failure> {
+async fn carry_out(
+    command: Command,
+    what: &str,
+    who: &args::Who,
+    output: Output,
+) -> Result<Exit, Failure> {
     let context = Context::quiet(Program::CommandLine)?;
     let store = context.store()?;
-    let mut reply = execute(&store, &command, &actor(), TimeLimits::default())
+    let mut reply = execute(&store, &command, &actor(who), TimeLimits::default())
         .await
         .map_err(|error| context.failure(error))?;
     if let (Reply::Paused(paused), Command::Pause(pause)) = (&mut reply, &command) {
