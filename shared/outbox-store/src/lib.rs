@@ -69,11 +69,11 @@ pub use purge::PurgeableCount;
 pub use redrive::Redrive;
 pub use run::{EndedRun, Function, LastRun, LastRuns};
 pub use schema::{Schema, SchemaError};
+pub use show::{AuditEntry, BreakerOf, GroupHead, Message, PauseOf, WantedContent};
 pub use status::{
     ActivePause, COUNTED_ROWS, DatabaseStatus, DestinationStates, DestinationStatus, OpenBreaker,
     OpenTransaction, PreparedTransaction, SlotHorizon, Storage,
 };
-pub use show::{AuditEntry, BreakerOf, GroupHead, Message, PauseOf, WantedContent};
 pub use store::Store;
 pub use tail::{Followed, Seen};
 pub use time_limits::TimeLimits;
