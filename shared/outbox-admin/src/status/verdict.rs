@@ -244,7 +244,7 @@ fn dead(of: &DestinationStatus) -> Option<Problem> {
             "dead",
             format!("{messages} dead for {name}{codes}"),
             format!(
-                "outbox list --status dead --destination {name} and outbox show ID tell why; then: outbox redrive --destination {name} --reason \"...\"",
+                "outbox list --status dead and outbox show ID tell why; then: outbox redrive --destination {name} --reason \"...\"",
                 name = for_a_shell(name)
             ),
         )
