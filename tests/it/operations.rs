@@ -39,14 +39,11 @@ fn is_code(word: &str) -> bool {
     is_word && !word.starts_with("OUTBOX_")
 }
 
-/// The last cells of the rows of a page's tables.
-fn last_cells(path: &str, column_from_the_end: usize) -> BTreeSet<String> {
+/// The codes in one column of a page's tables, counted from the right.
+fn codes_of_column(path: &str, from_the_right: usize) -> BTreeSet<String> {
     let page = page(path);
-    let rows = page.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| ---"));
-    let cells = rows.filter_map(|row| {
-        let row = row.strip_suffix(" |").unwrap_or(row).trim_end_matches('|');
-        row.rsplit('|').nth(column_from_the_end).map(quoted)
-    });
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix('|'));
+    let cells = rows.filter_map(|row| row.rsplit('|').nth(from_the_right).map(quoted));
     cells.flatten().filter(|word| is_code(word)).collect()
 }
 
@@ -54,8 +51,8 @@ fn last_cells(path: &str, column_from_the_end: usize) -> BTreeSet<String> {
 #[test]
 fn every_last_error_code_has_a_paragraph_with_what_to_do() {
     let explained = explained("Codes");
-    let of_answers = last_cells("docs/outcomes.md", 0);
-    let of_defects = last_cells("docs/limits.md", 1);
+    let of_answers = codes_of_column("docs/outcomes.md", 0);
+    let of_defects = codes_of_column("docs/limits.md", 1);
     assert!(of_answers.contains("QueueDoesNotExist") && of_answers.contains("connect_failed"));
     assert!(of_defects.contains("no_route") && of_defects.contains("no_outcome"));
     for code in of_answers.iter().chain(&of_defects).filter(|code| !code.starts_with("KMS")) {
@@ -80,9 +77,12 @@ fn every_code_of_a_failed_run_has_a_paragraph_with_what_to_do() {
 #[test]
 fn every_alarm_of_the_template_has_its_heading_and_no_other() {
     let template = page("infra/template.yaml");
-    let names = template.lines().filter_map(|line| line.trim().strip_prefix("AlarmName: !Sub "));
-    let alarms: BTreeSet<String> =
-        names.map(|name| name.trim_matches('"').split_once("}-").unwrap().1.to_owned()).collect();
+    let names = template.lines().filter_map(|line| line.trim().strip_prefix("AlarmName: "));
+    // `!Sub ["${Prefix}-backlog-age", { Prefix: ... }]`
+    let alarms: BTreeSet<String> = names
+        .map(|name| name.split("}-").nth(1).unwrap().split('"').next().unwrap().to_owned())
+        .collect();
+    assert!(alarms.len() > 8 && alarms.contains("backlog-age"), "{alarms:?}");
     let page = page("docs/operations.md");
     let headings = page.lines().filter(|line| line.starts_with("## "));
     let named = headings.filter_map(|line| line.split_once(": alarm `"));
