@@ -1,20 +1,8 @@
 //! docs/operations.md and docs/guarantees.md against the code: each alarm, each code and each promise has its paragraph.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
-
-fn page(path: &str) -> String {
-    std::fs::read_to_string(root().join(path)).unwrap()
-}
-
-/// What stands between backticks.
-fn quoted(text: &str) -> BTreeSet<String> {
-    text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
-}
+use crate::pages::{page, quoted, root};
 
 /// The codes that a chapter of the page explains: those between a heading and the paragraph that says what to do.
 fn explained(chapter: &str) -> BTreeSet<String> {
@@ -72,6 +60,26 @@ fn every_code_of_a_failed_run_has_a_paragraph_with_what_to_do() {
             assert!(explained.contains(code), "docs/operations.md does not explain `{code}`");
         }
     }
+}
+
+#[test]
+fn every_finding_of_the_status_has_a_row_that_says_where_to_read_on() {
+    let page_text = page("docs/operations.md");
+    let table = page_text.split("## What `outbox status` finds").nth(1).unwrap();
+    let table = table.split("\n# ").next().unwrap();
+    let rows = table.lines().filter_map(|line| line.strip_prefix("| ")?.split('|').next());
+    let told: BTreeSet<String> = rows.flat_map(quoted).filter(|word| word != "code").collect();
+    // `problem("paused", ...)`, `note("bounded", ...)` and `code: "hidden_sessions"`.
+    let verdict = page("shared/outbox-admin/src/status/verdict.rs");
+    let mut found = BTreeSet::new();
+    for opening in ["problem(", "note(", "code: "] {
+        for text in verdict.split(opening).skip(1) {
+            let code = text.trim_start().strip_prefix('"').and_then(|text| text.split('"').next());
+            found.extend(code.map(str::to_owned));
+        }
+    }
+    assert!(found.len() > 12, "{found:?}");
+    assert_eq!(told, found);
 }
 
 #[test]
