@@ -85,9 +85,9 @@ fn every_finding_of_the_status_has_a_row_that_says_where_to_read_on() {
 #[test]
 fn every_alarm_of_the_template_has_its_heading_and_no_other() {
     let template = page("infra/template.yaml");
-    let names = template.lines().filter_map(|line| line.trim().strip_prefix("AlarmName: "));
+    let lines = template.lines().filter_map(|line| line.trim().strip_prefix("AlarmName: "));
     // `!Sub ["${Prefix}-backlog-age", { Prefix: ... }]`
-    let alarms: BTreeSet<String> = names
+    let alarms: BTreeSet<String> = lines
         .map(|name| name.split("}-").nth(1).unwrap().split('"').next().unwrap().to_owned())
         .collect();
     assert!(alarms.len() > 8 && alarms.contains("backlog-age"), "{alarms:?}");
