@@ -24,6 +24,7 @@
 mod archived;
 mod backlog;
 mod breaker;
+mod checkup;
 mod claim;
 mod connection;
 mod dead;
@@ -52,6 +53,7 @@ mod time_limits;
 pub use archived::{ArchivedRow, PurgeableMessage};
 pub use backlog::Backlog;
 pub use breaker::FailedRequests;
+pub use checkup::Fact;
 pub use claim::{Claim, GroupQuota, Quota, Terms, Wanted};
 pub use dead::{DeadCount, Selection};
 pub use discard::Discard;
