@@ -1,0 +1,35 @@
+import { execFileSync } from 'node:child_process';
+import * as path from 'node:path';
+import type { Template, Value } from './resolve';
+
+/** The folder of the package, from the folder of the compiled tests. */
+export const PACKAGE = path.resolve(__dirname, '../../..');
+export const TEMPLATE = path.join(PACKAGE, '../template.yaml');
+
+/** The template as it is written, and as SAM's translator makes it for each set of parameters. */
+export function translate(sets: Record<string, string>[]): { template: Template; translated: Template[] } {
+  const python = process.env.SAM_PYTHON;
+  if (!python) throw new Error('SAM_PYTHON is not set: run make check-cdk, which installs a Python with aws-sam-translator');
+  const script = path.join(PACKAGE, 'test/support/translate.py');
+  // The translator asks for a region and looks for one in AWS's own variables, though it calls nobody.
+  const env = { ...process.env, AWS_DEFAULT_REGION: 'eu-west-1' };
+  const output = execFileSync(python, [script, TEMPLATE], { input: JSON.stringify(sets), env, maxBuffer: 1 << 26 });
+  return JSON.parse(output.toString()) as { template: Template; translated: Template[] };
+}
+
+/** The parameters that say the same as props: `databaseHost` is `DatabaseHost`. */
+export function parameters(props: Record<string, Value | undefined>): Record<string, string> {
+  const { code: _code, tags: _tags, ...shared } = props;
+  const entries = Object.entries(shared).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries.map(([prop, value]) => [parameterOf(prop), text(value as Value)]));
+}
+
+export function parameterOf(prop: string): string {
+  return prop.charAt(0).toUpperCase() + prop.slice(1);
+}
+
+function text(value: Value): string {
+  if (typeof value === 'boolean') return value ? 'on' : 'off';
+  if (Array.isArray(value)) return value.join(',');
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
