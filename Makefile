@@ -4,7 +4,7 @@ SHELL := bash
 
 .PHONY: help
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: ## See all of it work, on this machine (installs, builds and starts what it needs)
@@ -32,6 +32,10 @@ check: ## Formatting, lints, documentation and layering; warnings are errors
 	@cargo clippy --workspace --all-targets -- --deny warnings
 	@RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps --document-private-items
 	@cargo nextest run --workspace --no-tests fail layering
+
+.PHONY: check-infra
+check-infra: ## infra/template.yaml by cfn-lint, SAM, checkov and rules of our own; offline, no account
+	@infra/check/check-infra
 
 .PHONY: test
 test: ## All tests, against a real Postgres and LocalStack (PG_VERSION=14..18)

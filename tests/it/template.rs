@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use outbox_lambda::settings::{Allowed, all};
 use serde_json::{Map, Value, json};
 
 mod access;
 mod alarms;
 mod cloudformation;
+mod dashboard;
+mod environment;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -58,6 +59,12 @@ fn timers(function: &Value) -> Vec<Value> {
         .collect()
 }
 
+/// A name of the stack's, by its last part.
+fn named(suffix: &str) -> Value {
+    let prefix = json!({ "Fn::If": ["HasNamePrefix", { "Ref": "NamePrefix" }, { "Ref": "AWS::StackName" }] });
+    json!({ "Fn::Sub": [format!("${{Prefix}}-{suffix}"), { "Prefix": prefix }] })
+}
+
 fn attribute(resource: &str) -> Value {
     json!({ "Fn::GetAtt": format!("{resource}.Arn") })
 }
@@ -77,7 +84,7 @@ fn every_function_is_in_the_template_as_its_name_says_and_no_other() {
     let found = functions.iter().map(|(id, function)| {
         let name = function["CodeUri"].as_str().unwrap().strip_prefix("../functions/").unwrap();
         assert_eq!(id.to_lowercase(), format!("{name}function"));
-        assert_eq!(function["FunctionName"]["Fn::Sub"], format!("${{AWS::StackName}}-{name}"));
+        assert_eq!(function["FunctionName"], named(name));
         let build = &template["Resources"][id]["Metadata"]["BuildMethod"];
         assert_eq!(*build, "rust-cargolambda", "{id}");
         let runtime = ["Runtime", "Handler"].map(|property| function[property].clone());
@@ -112,11 +119,13 @@ fn no_lease_ends_before_its_function_whatever_the_parameters() {
     assert!(runs.keys().eq(choices.iter().map(|choice| choice.as_str().unwrap())));
     for (linger, run) in runs {
         let seconds = |name: &str| run[name].as_u64().unwrap();
-        let [timeout, lease, linger_seconds] =
-            ["TimeoutSeconds", "LeaseSeconds", "LingerSeconds"].map(seconds);
+        let [timeout, lease, linger_seconds, alarm] =
+            ["TimeoutSeconds", "LeaseSeconds", "LingerSeconds", "AlarmSeconds"].map(seconds);
         assert!(lease >= timeout, "Linger {linger}: the lease ends before the run");
         // A run that lingers to its end must still mark and answer.
         assert!(linger_seconds + 20 <= timeout, "Linger {linger}: no time left");
+        // A run stops sending three seconds before its end, and one that has used most of these is late.
+        assert!((timeout - 3..timeout).contains(&alarm), "Linger {linger}: {run}");
         assert!((10..=3_600).contains(&lease) && timeout <= 900, "Linger {linger}: {run}");
     }
     let reserved = &relay["ReservedConcurrentExecutions"]["Fn::If"];
@@ -150,6 +159,7 @@ fn timers_hardly_repeat_and_what_they_cannot_start_ends_in_the_failure_queue() {
         assert!((60..=age).contains(&retry["MaximumEventAgeInSeconds"].as_u64().unwrap()), "{id}");
         assert_eq!(timer["DeadLetterConfig"], json!({ "Arn": attribute("FailureQueue") }));
         assert_eq!(timer["RoleArn"], attribute("SchedulerRole"));
+        assert_eq!(timer["GroupName"], json!({ "Ref": "ScheduleGroup" }), "which the role serves");
         assert_eq!(timer["State"], json!({ "Ref": "ScheduleState" }));
     }
     assert_eq!(
@@ -176,43 +186,5 @@ fn each_function_logs_to_a_group_of_its_own_with_a_retention() {
             "LogGroup": { "Ref": format!("{name}LogGroup") },
         });
         assert_eq!(function["LoggingConfig"], logging, "{id}");
-    }
-}
-
-/// Case L04: a misspelt one ends the function at its start.
-#[test]
-fn every_variable_is_a_setting_and_every_constant_is_allowed() {
-    let all = all();
-    for (id, function) in functions(&template()) {
-        for (name, value) in function["Environment"]["Variables"].as_object().unwrap() {
-            let setting = all.iter().find(|setting| setting.name == name);
-            let setting = setting.unwrap_or_else(|| panic!("{id}: {name} is no setting"));
-            assert!(!setting.is_secret, "{id}: {name} would show in the console");
-            if let (Allowed::OneOf(words), Value::String(word)) = (&setting.allowed, value) {
-                assert!(words.contains(&word.as_str()), "{id}: {name} is {word}");
-            }
-        }
-    }
-}
-
-/// The range of a parameter that is a setting is the setting's own.
-#[test]
-fn what_a_parameter_allows_its_setting_allows() {
-    let parameters = template()["Parameters"].clone();
-    for (parameter, setting) in [
-        ("DatabasePort", "OUTBOX_DATABASE_PORT"),
-        ("RetentionHours", "OUTBOX_RETENTION_HOURS"),
-        ("LogLevel", "OUTBOX_LOG_LEVEL"),
-    ] {
-        let setting = all().iter().find(|known| known.name == setting).unwrap();
-        let parameter = &parameters[parameter];
-        match &setting.allowed {
-            Allowed::Whole(range) => {
-                assert_eq!(parameter["MinValue"], *range.start(), "{}", setting.name);
-                assert_eq!(parameter["MaxValue"], *range.end(), "{}", setting.name);
-            }
-            Allowed::OneOf(words) => assert_eq!(parameter["AllowedValues"], json!(words)),
-            Allowed::Text(_) => panic!("{} has no range", setting.name),
-        }
     }
 }

@@ -4,11 +4,15 @@ use serde_json::{Value, json};
 
 use super::{attribute, functions, resources, template};
 
-/// The actions of a policy document, and whether any of its statements is for all resources.
-fn granted(document: &Value) -> (Vec<String>, bool) {
+/// The statements of a policy document; one that depends on a parameter is the second of an `If`.
+fn statements(document: &Value) -> impl Iterator<Item = &Value> {
     let statements = document["Statement"].as_array().unwrap().iter();
-    // A statement that depends on a parameter is the second of an `If`.
-    let statements = statements.map(|s| s["Fn::If"].get(1).unwrap_or(s));
+    statements.map(|s| s["Fn::If"].get(1).unwrap_or(s))
+}
+
+/// The actions that a policy document allows, and whether any of them is for all resources.
+fn granted(document: &Value) -> (Vec<String>, bool) {
+    let statements = statements(document).filter(|s| s["Effect"] == "Allow");
     let (mut actions, mut is_for_all) = (Vec::new(), false);
     for statement in statements {
         match &statement["Action"] {
@@ -81,6 +85,7 @@ fn each_function_has_a_role_of_its_own_that_grants_what_it_needs_on_named_resour
     }
     for role in roles.values() {
         assert_eq!(role["PermissionsBoundary"]["Fn::If"][0], "HasBoundary");
+        assert_eq!(role["Path"]["Fn::If"][0], "HasRolePath");
     }
     let (scheduler, is_for_all) = granted(&roles["SchedulerRole"]["Policies"][0]["PolicyDocument"]);
     assert_eq!(
@@ -90,7 +95,61 @@ fn each_function_has_a_role_of_its_own_that_grants_what_it_needs_on_named_resour
     let shared = &resources(&template, "AWS::IAM::ManagedPolicy")["FunctionPolicy"];
     let (actions, _) = granted(&shared["PolicyDocument"]);
     let foreign = actions.iter().find(|a| {
-        !a.starts_with("ec2:") && !["kms:Decrypt", "sqs:SendMessage"].contains(&a.as_str())
+        !["ec2:", "xray:Put"].iter().any(|own| a.starts_with(own))
+            && !["kms:Decrypt", "sqs:SendMessage"].contains(&a.as_str())
     });
     assert_eq!(foreign, None);
+}
+
+/// Lambda attaches a function to its subnets with the function's own role, so that the code had these rights too.
+#[test]
+fn what_lambda_attaches_functions_with_their_own_code_may_not_use() {
+    let template = template();
+    let shared = &resources(&template, "AWS::IAM::ManagedPolicy")["FunctionPolicy"];
+    let statement = |sid: &str| {
+        let mut found = statements(&shared["PolicyDocument"]).filter(|s| s["Sid"] == sid);
+        found.next().unwrap_or_else(|| panic!("there is no {sid}"))
+    };
+    let (allowed, denied) = (statement("AttachToSubnets"), statement("LeaveSubnetsToLambda"));
+    assert_eq!(denied["Effect"], "Deny");
+    assert_eq!(denied["Action"], allowed["Action"]);
+    let sources = &denied["Condition"]["ArnEquals"]["lambda:SourceFunctionArn"];
+    let sources: Vec<_> = sources.as_array().unwrap().iter().map(|s| &s["Fn::Sub"][0]).collect();
+    for function in functions(&template).values() {
+        let name = function["FunctionName"]["Fn::Sub"][0].as_str().unwrap();
+        let arn = format!(
+            "arn:${{AWS::Partition}}:lambda:${{AWS::Region}}:${{AWS::AccountId}}:function:{name}"
+        );
+        assert!(sources.contains(&&json!(arn)), "{arn}");
+    }
+}
+
+#[test]
+fn only_the_stacks_own_schedules_start_runs() {
+    let template = template();
+    let roles = resources(&template, "AWS::IAM::Role");
+    let trust = &roles["SchedulerRole"]["AssumeRolePolicyDocument"]["Statement"][0];
+    let condition = json!({
+        "aws:SourceAccount": { "Ref": "AWS::AccountId" },
+        "aws:SourceArn": attribute("ScheduleGroup"),
+    });
+    assert_eq!(trust["Condition"]["StringEquals"], condition);
+    for (id, role) in roles {
+        let starts = granted(&role["Policies"][0]["PolicyDocument"]).0;
+        let starts = starts.contains(&"lambda:InvokeFunction".to_owned());
+        assert_eq!(starts, id == "SchedulerRole", "{id}");
+    }
+}
+
+#[test]
+fn the_failure_queue_is_encrypted_at_rest_and_on_the_way() {
+    let template = template();
+    let queue = &resources(&template, "AWS::SQS::Queue")["FailureQueue"];
+    assert_eq!(queue["SqsManagedSseEnabled"], true);
+    let policy = &resources(&template, "AWS::SQS::QueuePolicy")["FailureQueuePolicy"];
+    assert_eq!(policy["Queues"], json!([{ "Ref": "FailureQueue" }]));
+    let refused = json!({ "Bool": { "aws:SecureTransport": "false" } });
+    let statements: Vec<_> = statements(&policy["PolicyDocument"]).collect();
+    let [statement] = statements.as_slice() else { panic!("{policy}") };
+    assert_eq!((&statement["Effect"], &statement["Condition"]), (&json!("Deny"), &refused));
 }
