@@ -38,7 +38,8 @@ async fn purge_within(
     archive: &Archive,
     limits: TimeLimits,
 ) -> Result<PurgeReport, PurgeError> {
-    let purge = Purge { store, retention: WEEK, batch_size: 2_000, archive: Some(archive) };
+    let purge =
+        Purge { store, retention: WEEK, batch_size: 2_000, archive: Some(archive), run_by: "test" };
     purge.run(limits, |_| ()).await
 }
 

@@ -10,33 +10,37 @@ use url::Url;
 mod archive;
 mod doctor;
 mod enqueue;
+mod list;
+mod manual;
 mod operate;
 mod relay;
+mod show;
+mod tail;
 
 /// A password that must not turn up anywhere.
 const PASSWORD: &str = "kEeP-tHiS-tO-yOuRsElF";
 
 /// `outbox` with these arguments on that database.
-fn command(database_url: &str, args: &[&str]) -> Command {
+pub(crate) fn command(database_url: &str, args: &[&str]) -> Command {
     let mut command = program("outbox");
     command.args(args).env("OUTBOX_DATABASE_URL", database_url);
     command
 }
 
 /// Runs it to its end.
-async fn outbox(database_url: &str, args: &[&str]) -> Ended {
+pub(crate) async fn outbox(database_url: &str, args: &[&str]) -> Ended {
     Process::start(command(database_url, args)).ended().await
 }
 
 /// Its answer in JSON, and its exit code.
-async fn answer(db: &Database, args: &[&str]) -> (Value, Option<i32>) {
+pub(crate) async fn answer(db: &Database, args: &[&str]) -> (Value, Option<i32>) {
     let ended = outbox(&db.url(), &[args, &["--output", "json"]].concat()).await;
     let answer = serde_json::from_str(&ended.stdout);
     (answer.unwrap_or_else(|_| panic!("{}", ended.output)), ended.code)
 }
 
 /// The one sentence of a failure: nothing else is written.
-fn sentence(ended: &Ended) -> &str {
+pub(crate) fn sentence(ended: &Ended) -> &str {
     assert_eq!(ended.stdout, "", "{}", ended.output);
     let said = ended.output.strip_prefix("outbox: ").and_then(|said| said.strip_suffix('\n'));
     said.filter(|said| !said.contains('\n')).unwrap_or_else(|| panic!("{}", ended.output))
@@ -55,6 +59,9 @@ async fn a_database_that_cannot_be_reached_ends_every_verb_with_3_and_no_secret(
             &["enqueue", "--file", "/dev/null"],
             &["purge"],
             &["status"],
+            &["list"],
+            &["show", "7"],
+            &["tail"],
             &["redrive", "7", "--reason", "repaired"],
         ] {
             let ended = outbox(url.as_str(), args).await;
@@ -72,6 +79,9 @@ async fn without_an_outbox_every_verb_says_how_to_make_one() {
         &["enqueue", "--file", "/dev/null"][..],
         &["purge"],
         &["status"],
+        &["list"],
+        &["show", "7"],
+        &["tail"],
         &["redrive", "7", "--reason", "repaired"],
         &["relay", "--until-drained"],
     ] {
@@ -86,7 +96,20 @@ async fn without_an_outbox_every_verb_says_how_to_make_one() {
 #[tokio::test]
 async fn wrong_usage_and_bad_settings_end_with_2_before_anything_is_done() {
     let nowhere = "postgres://nobody@127.0.0.1:1/nothing";
-    for args in [&["stats"][..], &[], &["enqueue"], &["status", "--output", "xml"], &["relay"]] {
+    for args in [
+        &["stats"][..],
+        &[],
+        &["enqueue"],
+        &["status", "--output", "xml"],
+        &["relay"],
+        &["list", "--status", "lost"],
+        &["list", "--limit", "1001"],
+        &["list", "--since", "yesterday"],
+        &["show"],
+        &["show", "order-42"],
+        &["tail", "--output", "json"],
+        &["pause", "--reason", "r", "--operator", " "],
+    ] {
         assert_eq!(outbox(nowhere, args).await.code, Some(2), "{args:?}");
     }
     let mut command = command(nowhere, &["status"]);
@@ -127,6 +150,30 @@ async fn the_printed_sql_makes_the_same_outbox_and_needs_no_database_to_be_print
         let ended = Process::start(command).ended().await;
         assert_eq!(ended.code, Some(0), "{}", ended.output);
         assert!(ended.stdout.starts_with(said), "{}", ended.output);
+    }
+}
+
+/// What a missing right is called, and who can give it: a producer is no operator, and the other way round.
+#[tokio::test]
+async fn a_role_without_the_right_is_told_which_one_has_it() {
+    let db = Database::fresh().await;
+    db.pending(1).await;
+    for (role, args, needed) in [
+        ("outbox_producer", &["list"][..], "outbox_admin"),
+        ("outbox_producer", &["show", "1"], "outbox_admin"),
+        ("outbox_relay", &["pause", "--reason", "r"], "outbox_admin"),
+        ("outbox_admin", &["enqueue", "--file", "-"], "outbox_producer"),
+    ] {
+        let line = r#"{"destination":"orders","message_type":"t","payload":"p"}"#;
+        let (code, said) = if args[0] == "enqueue" {
+            enqueue::enqueue(&db.url_as(role).await, line, &[]).await
+        } else {
+            let ended = outbox(&db.url_as(role).await, args).await;
+            (ended.code, ended.output)
+        };
+        assert_eq!(code, Some(1), "{said}");
+        let hint = format!("GRANT {needed} TO");
+        assert!(said.contains("42501") && said.contains(&hint), "{said}");
     }
 }
 

@@ -5,17 +5,17 @@ use std::time::{Duration, Instant};
 
 use outbox_lambda::{Error, Program, Settings, connect, explain, pool};
 use outbox_tests::{Database, eventually};
-use tokio::io::AsyncWriteExt;
 use tokio::net::TcpListener;
 use tokio_postgres::NoTls;
 use url::Url;
 
 use proxy::Proxy;
-use server::{Authority, Server};
 
+mod impostor;
 mod logged;
 pub(crate) mod proxy;
 pub(crate) mod server;
+mod tls;
 
 /// The password of every connection that is to fail. It must not turn up anywhere.
 const PASSWORD: &str = "kEeP-tHiS-tO-yOuRsElF";
@@ -97,68 +97,6 @@ async fn a_server_without_free_slots_is_busy_and_not_at_fault() {
     assert_eq!(error.code(), "database_busy");
     assert!(error.is_transient() && error.to_string().contains("53300"), "{error}");
     db.run(&format!("DROP ROLE {login}")).await;
-}
-
-/// Case P21 (a), also with the channel binding that SCRAM does over TLS.
-#[tokio::test]
-async fn a_server_of_an_own_authority_is_trusted_with_its_file() {
-    for algorithm in [&rcgen::PKCS_ECDSA_P256_SHA256, &rcgen::PKCS_RSA_SHA256] {
-        let authority = Authority::new();
-        let server = Server::start(&authority, &authority.certify("localhost", algorithm)).await;
-        let url = format!("{}?channel_binding=require", server.url("localhost"));
-        let database = database(&url, &[(CA_FILE, &server.ca_file())]);
-        let sql = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
-        let alone = connect(&database).await.unwrap();
-        assert!(alone.query_one(sql, &[]).await.unwrap().get::<_, bool>(0));
-        let pooled = pool(&database).unwrap().get().await.unwrap();
-        assert!(pooled.query_one(sql, &[]).await.unwrap().get::<_, bool>(0));
-    }
-}
-
-/// Case P21 (b).
-#[tokio::test]
-async fn a_server_of_an_own_authority_is_refused_without_its_file() {
-    let authority = Authority::new();
-    let certificate = authority.certify("localhost", &rcgen::PKCS_ECDSA_P256_SHA256);
-    let server = Server::start(&authority, &certificate).await;
-    for mode in ["require", "verify-full"] {
-        let error = failure(&server.url("localhost"), &[(MODE, mode)]).await;
-        assert_eq!(error.code(), "database_tls");
-        let text = error.to_string();
-        assert!(text.contains("certificate") && text.contains("OUTBOX_DATABASE_CA_FILE"), "{text}");
-    }
-    // And where the server demands TLS, a connection without is told so.
-    let error = failure(&server.url("localhost"), &[]).await;
-    assert_eq!(error.code(), "database_sign_in");
-    let text = error.to_string();
-    assert!(text.contains("28000") && text.contains("OUTBOX_DATABASE_SSLMODE"), "{text}");
-}
-
-#[tokio::test]
-async fn a_certificate_for_another_host_is_refused() {
-    let authority = Authority::new();
-    let certificate = authority.certify("db.example.com", &rcgen::PKCS_ECDSA_P256_SHA256);
-    let server = Server::start(&authority, &certificate).await;
-    let error = failure(&server.url("localhost"), &[(CA_FILE, &server.ca_file())]).await;
-    assert_eq!(error.code(), "database_tls");
-    let text = error.to_string();
-    assert!(text.contains("localhost") && text.contains("db.example.com"), "{text}");
-}
-
-/// Case P21 (c): there is no falling back to a connection without TLS.
-#[tokio::test]
-async fn a_server_without_tls_is_refused_where_tls_is_demanded() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("postgres://u:{PASSWORD}@{}/shop", listener.local_addr().unwrap());
-    tokio::spawn(async move {
-        // N is Postgres' answer to a request for TLS that it does not offer.
-        while let Ok((mut stream, _)) = listener.accept().await {
-            stream.write_all(b"N").await.unwrap();
-        }
-    });
-    let error = failure(&url, &[(MODE, "require")]).await;
-    assert_eq!(error.code(), "database_tls");
-    assert!(error.to_string().contains("does not offer TLS"), "{error}");
 }
 
 /// Case L09.

@@ -12,6 +12,7 @@ use url::Url;
 mod admin;
 mod connections;
 mod door;
+mod logs;
 mod metrics;
 mod panic;
 mod purge;

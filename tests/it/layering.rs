@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// A crate that only these packages may name. The tests and examples may name everything.
-const ONLY_IN: [(&str, &[&str]); 12] = [
+const ONLY_IN: [(&str, &[&str]); 16] = [
     ("tokio-postgres", &["outbox-store", "outbox-lambda"]),
     ("deadpool-postgres", &["outbox-store", "outbox-lambda"]),
     ("refinery", &["outbox-store"]),
@@ -15,6 +15,10 @@ const ONLY_IN: [(&str, &[&str]); 12] = [
     ("aws-sdk-s3", &["outbox-archive"]),
     ("lambda_runtime", &["relay", "purge", "admin"]),
     ("clap", &["outbox-admin"]),
+    ("metrique-writer-format-emf", &["outbox-lambda"]),
+    ("opentelemetry", &["outbox-lambda", "outbox-publish"]),
+    ("opentelemetry_sdk", &["outbox-lambda"]),
+    ("opentelemetry-otlp", &["outbox-lambda"]),
     ("outbox-archive", &["outbox-admin", "purge"]),
     ("outbox-publish", &["outbox-relay", "relay", "outbox-admin"]),
 ];
@@ -86,6 +90,38 @@ fn the_relay_and_the_admin_function_have_no_archive_in_their_whole_tree() {
         for forbidden in ["aws-sdk-s3", "outbox-archive"] {
             assert!(!tree.contains(forbidden), "{package} depends on {forbidden}");
         }
+    }
+}
+
+/// What nobody asked for by the feature `otel` has nothing of it.
+#[test]
+fn no_function_has_opentelemetry_in_its_whole_tree_by_default() {
+    for package in ["relay", "purge", "admin"] {
+        let tree = tree(package);
+        assert!(tree.contains("tracing-subscriber"), "{tree}");
+        for forbidden in ["opentelemetry", "prost"] {
+            assert!(!tree.contains(forbidden), "{package} depends on {forbidden}");
+        }
+    }
+}
+
+/// The lints of the workspace hold only in a crate that takes them over.
+#[test]
+fn no_crate_may_have_unsafe_code() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let workspace = std::fs::read_to_string(root.join("Cargo.toml")).unwrap();
+    let lints = workspace.split("[workspace.lints.rust]\n").nth(1).unwrap();
+    assert!(lints.lines().next() == Some("unsafe_code = \"forbid\""), "{lints}");
+
+    let folders = ["shared", "functions", "examples"].map(|folder| root.join(folder));
+    let crates = folders.iter().flat_map(|folder| std::fs::read_dir(folder).unwrap());
+    let mut crates: Vec<_> = crates.map(|found| found.unwrap().path()).collect();
+    crates.push(root.join("tests"));
+    assert!(crates.len() >= 12, "{crates:?}");
+    for folder in crates {
+        let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+        let takes_over = manifest.contains("\n[lints]\nworkspace = true\n");
+        assert!(takes_over, "{} does not take over the workspace's lints", folder.display());
     }
 }
 

@@ -71,7 +71,32 @@ async fn a_program_refuses_a_database_without_outbox_or_of_another_version() {
     assert!(error.to_string().contains("outbox migrate"), "{error}");
 
     migrate(&mut db.connect().await, &Schema::default()).await.unwrap();
-    db.run("CREATE OR REPLACE FUNCTION outbox.schema_version() RETURNS integer LANGUAGE sql IMMUTABLE RETURN 999").await;
+    become_version(&db, 999, 999).await;
     let error = db.store().check_version().await.unwrap_err().to_string();
     assert!(error.contains("999") && error.contains("newer program"), "{error}");
+}
+
+/// As a migration does that this program does not know.
+async fn become_version(db: &Database, version: i32, serves_since: i32) {
+    for (function, number) in [("schema_version", version), ("serves_since", serves_since)] {
+        db.run(&format!(
+            "CREATE OR REPLACE FUNCTION outbox.{function}() RETURNS integer LANGUAGE sql IMMUTABLE RETURN {number}"
+        ))
+        .await;
+    }
+}
+
+/// The order of an upgrade: first the migration, then the functions, one after the other.
+#[tokio::test]
+async fn a_program_goes_on_with_a_newer_outbox_that_says_it_still_serves_it() {
+    let db = Database::fresh().await;
+    let this = outbox_store::SCHEMA_VERSION;
+    for (serves_since, is_served) in [(this - 1, true), (this, true), (this + 1, false)] {
+        become_version(&db, this + 1, serves_since).await;
+        let checked = db.store().check_version().await;
+        assert_eq!(checked.is_ok(), is_served, "{checked:?}");
+    }
+    become_version(&db, this - 1, this - 1).await;
+    let error = db.store().check_version().await.unwrap_err().to_string();
+    assert!(error.contains("run `outbox migrate`"), "{error}");
 }

@@ -67,6 +67,35 @@ async fn an_entry_arrives_as_it_was_prepared() {
     }
 }
 
+/// Whatever the text is, the message goes out with it, and its neighbours too.
+#[tokio::test]
+async fn a_traceparent_is_sent_as_it_is_and_told_to_a_queue_as_x_ray_writes_it() {
+    let endpoint = Endpoint::start();
+    let publisher = AwsPublisher::new(&endpoint.sdk_config());
+    let traces = [
+        (
+            "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+            Some("Root=1-4bf92f35-77b34da6a3ce929d0e0e4736;Parent=00f067aa0ba902b7;Sampled=1"),
+        ),
+        ("not a trace", None),
+        ("00-00000000000000000000000000000000-00f067aa0ba902b7-01", None),
+    ];
+    for (target, is_queue) in [(endpoint.queue_url("q"), true), (endpoint.topic_arn("t"), false)] {
+        let destination = destination(&target);
+        let request = traces.map(|(traceparent, _)| {
+            let message = Message { traceparent: Some(traceparent.into()), ..message("a") };
+            Entry::prepare(message, &destination).unwrap()
+        });
+        let outcomes = publisher.publish(&destination, &request).await;
+        assert_eq!(accepted(&outcomes), [true; 3], "{target}");
+        let received = endpoint.received();
+        for (received, (traceparent, header)) in received.iter().rev().take(3).rev().zip(traces) {
+            assert_eq!(received.attribute("traceparent"), traceparent);
+            assert_eq!(received.trace_header.as_deref(), header.filter(|_| is_queue));
+        }
+    }
+}
+
 /// Cases A25, A31 and A35: the endpoint refuses FIFO entries without ids or with a delay, as AWS does.
 #[tokio::test]
 async fn a_fifo_target_is_sent_group_and_deduplication_id_and_no_delay() {

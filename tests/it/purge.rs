@@ -82,7 +82,7 @@ async fn old(db: &Database, n: i64) {
 
 /// One run without an archive, in the test's own process.
 async fn run(store: &Store, limits: TimeLimits) -> Result<PurgeReport, PurgeError> {
-    let purge = Purge { store, retention: WEEK, batch_size: 2_000, archive: None };
+    let purge = Purge { store, retention: WEEK, batch_size: 2_000, archive: None, run_by: "test" };
     purge.run(limits, |_| ()).await
 }
 
@@ -187,7 +187,8 @@ async fn what_was_done_so_far_is_told_after_each_batch() {
     old(&db, 750).await;
     let told = std::cell::RefCell::new(Vec::new());
     let store = db.store();
-    let purge = Purge { store: &store, retention: WEEK, batch_size: 300, archive: None };
+    let purge =
+        Purge { store: &store, retention: WEEK, batch_size: 300, archive: None, run_by: "test" };
     let tell = |report: &PurgeReport| told.borrow_mut().push(report.purged);
     assert_eq!(purge.run(TimeLimits::default(), tell).await.unwrap().purged, 750);
     assert_eq!(told.take(), [100, 300, 600]);

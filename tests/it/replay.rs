@@ -89,6 +89,27 @@ async fn a_file_of_messages_arrives_at_queues_each_once_byte_for_byte_and_by_gro
     assert_arrived(&archive, &from_standard);
 }
 
+/// A trace header is no attribute and is told by the queue itself; what is no trace is an attribute and nothing else.
+#[tokio::test]
+async fn a_queue_hands_on_the_producers_trace_and_the_message_that_has_none() {
+    let (db, queue) = tokio::join!(Database::fresh(), Queue::standard());
+    let traceparent = |text: &str| NewMessage {
+        message_id: Some(Uuid::new_v4()),
+        traceparent: Some(text.to_owned()),
+        ..NewMessage::new("orders", "order.placed.v1", text)
+    };
+    let traced = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let messages = [traceparent(traced), traceparent("no trace")];
+    replay(&db, &json!({ "orders": queue.url() }), &messages).await;
+
+    for received in queue.received(2).await {
+        assert_eq!(received.attributes["traceparent"].1, received.body, "it is sent as it is");
+        let header = "Root=1-0af76519-16cd43dd8448eb211c80319c;Parent=b7ad6b7169203331;Sampled=1";
+        let expected = (received.body == traced).then_some(header);
+        assert_eq!(received.trace_header.as_deref(), expected);
+    }
+}
+
 #[tokio::test]
 async fn a_bad_line_is_named_by_its_number_and_nothing_of_its_transaction_is_kept() {
     let db = Database::fresh().await;

@@ -14,7 +14,7 @@ async fn connect_as(db: &Database, role: &str) -> Client {
     client
 }
 
-async fn refused(client: &Client, sql: &str) {
+pub(crate) async fn refused(client: &Client, sql: &str) {
     let error = client.batch_execute(sql).await.expect_err(sql);
     assert_eq!(
         error.code(),
@@ -109,6 +109,12 @@ async fn an_admin_purges_and_redrives_and_changes_nothing_that_is_sent() {
         ..outbox_store::Redrive::default()
     };
     assert_eq!(store.redrive(&redrive).await.unwrap().n_messages, 1);
+
+    let filter = outbox_store::Filter { limit: 9, ..outbox_store::Filter::default() };
+    assert_eq!(store.list(&filter).await.unwrap().messages.len(), 1);
+    let wanted = outbox_store::WantedContent { payload: true, headers: true };
+    assert!(store.show(Some(2), None, wanted).await.unwrap()[0].payload.is_some());
+    assert_eq!(store.tail(0, &[], 9).await.unwrap().len(), 1);
 
     let client = connect_as(&db, "outbox_admin").await;
     for sql in [

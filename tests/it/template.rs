@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 mod access;
 mod alarms;
-mod cloudformation;
+pub(crate) mod cloudformation;
 mod dashboard;
 mod environment;
 

@@ -5,6 +5,8 @@
 #![allow(clippy::missing_errors_doc, reason = "test support fails the test")]
 
 pub mod bucket;
+#[cfg(feature = "otel")]
+pub mod collector;
 mod database;
 pub mod endpoint;
 mod eventually;
@@ -12,6 +14,7 @@ mod http;
 mod local;
 mod program;
 mod queue;
+mod recorder;
 mod relay;
 mod runtime;
 mod s3;
@@ -24,6 +27,7 @@ pub use eventually::eventually;
 pub use local::{pgbouncer, postgres_bin};
 pub use program::{Ended, Process, program};
 pub use queue::{Queue, Received, Topic};
+pub use recorder::{Call, Recorder};
 pub use relay::{destinations, queue_at, relay};
 pub use runtime::Function;
 pub use s3::ScriptedS3;

@@ -94,6 +94,11 @@ impl Process {
         self.signal(Signal::TERM);
     }
 
+    /// Interrupts it, as Ctrl-C does.
+    pub fn interrupt(&self) {
+        self.signal(Signal::INT);
+    }
+
     /// Ends it at once: not even what it has just learnt is written down.
     pub async fn kill(&self) {
         self.signal(Signal::KILL);

@@ -33,6 +33,8 @@ pub struct Received {
     pub message_group: Option<String>,
     /// `MessageDeduplicationId`, on a FIFO queue.
     pub deduplication_id: Option<String>,
+    /// The system attribute `AWSTraceHeader`.
+    pub trace_header: Option<String>,
 }
 
 impl Queue {
@@ -200,6 +202,7 @@ fn received(message: Message) -> Received {
     let value = |name| message.attributes.as_ref().and_then(|system| system.get(&name)).cloned();
     let message_group = value(MessageSystemAttributeName::MessageGroupId);
     let deduplication_id = value(MessageSystemAttributeName::MessageDeduplicationId);
+    let trace_header = value(MessageSystemAttributeName::AwsTraceHeader);
     let attributes = message.message_attributes.unwrap_or_default().into_iter();
     let attributes: BTreeMap<_, _> = attributes
         .map(|(name, value)| (name, (value.data_type, value.string_value.unwrap_or_default())))
@@ -210,5 +213,6 @@ fn received(message: Message) -> Received {
         attributes,
         message_group,
         deduplication_id,
+        trace_header,
     }
 }

@@ -4,8 +4,8 @@
 //! `{"command": "status"}`. Whoever may invoke the function may do all of them.
 
 use lambda_runtime::{Context, Diagnostic, LambdaEvent, service_fn};
-use outbox_admin::{Error, Reply, Request, TimeLimits, execute, so_far};
-use outbox_lambda::{Database, Metrics, Program, Settings, describe, logs};
+use outbox_admin::{Error, Reply, Request, TimeLimits, execute, how_to_grant, so_far};
+use outbox_lambda::{Database, Invocation, Metrics, Program, Settings, describe, logs};
 use outbox_store::{Schema, Store};
 
 #[tokio::main(flavor = "current_thread")]
@@ -26,13 +26,15 @@ async fn invoke(
     metrics: &Metrics,
     event: LambdaEvent<Request>,
 ) -> Result<Reply, Diagnostic> {
+    let _invocation = Invocation::begin(&event.context.request_id);
     let run = metrics.start();
-    let actor = actor(&event.context);
+    let Request { command, operator } = event.payload;
+    let actor = actor(&event.context, operator.as_deref());
     let deadline = outbox_lambda::deadline(event.context.deadline);
     let limits = TimeLimits::before(deadline, settings.relay.policy.deadline_margin);
-    let answered = match event.payload {
-        Request(Ok(command)) => execute(store, &command, &actor, limits).await,
-        Request(Err(error)) => Err(error),
+    let answered = match command {
+        Ok(command) => execute(store, &command, &actor, limits).await,
+        Err(error) => Err(error),
     };
     let reply = answered.map_err(|error| failure(&settings.database, &error))?;
     run.answered();
@@ -46,7 +48,15 @@ fn failure(database: &Database, error: &Error) -> Diagnostic {
             tracing::warn!(error = problem, "command refused");
             Diagnostic { error_type: error.code().to_owned(), error_message: problem.clone() }
         }
-        Error::Store(error) => store_failure(database, error, ""),
+        Error::Store(error) => {
+            let hint = how_to_grant(error, "outbox_admin").map(|hint| format!("; {hint}"));
+            store_failure(database, error, hint.as_deref().unwrap_or_default())
+        }
+        Error::TooMuch(_) => {
+            let error_message = error.to_string();
+            tracing::warn!(error = error_message, "command given up");
+            Diagnostic { error_type: error.code().to_owned(), error_message }
+        }
         Error::Interrupted { action, interrupted } => {
             let so_far = format!("; {}", so_far(*action, interrupted));
             store_failure(database, &interrupted.source, &so_far)
@@ -61,11 +71,16 @@ fn store_failure(database: &Database, error: &outbox_store::Error, so_far: &str)
     Diagnostic { error_type: cause.code().to_owned(), error_message }
 }
 
-/// Who asks, for the audit: the invoker where Lambda tells, and the request, which `CloudTrail` knows.
-fn actor(context: &Context) -> String {
+/// Who asks, for the audit: the operator as the command says, the invoker where Lambda tells, and the request, which
+/// `CloudTrail` knows.
+fn actor(context: &Context, operator: Option<&str>) -> String {
     let request = &context.request_id;
+    let operator = operator.map(|name| format!("{name} by ")).unwrap_or_default();
     match &context.identity {
-        Some(invoker) => format!("admin function for {}, request {request}", invoker.identity_id),
-        None => format!("admin function, request {request}"),
+        Some(invoker) => {
+            let invoker = &invoker.identity_id;
+            format!("{operator}admin function for {invoker}, request {request}")
+        }
+        None => format!("{operator}admin function, request {request}"),
     }
 }

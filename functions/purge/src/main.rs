@@ -8,7 +8,9 @@ mod failure;
 use lambda_runtime::{Context, Diagnostic, LambdaEvent, service_fn};
 use outbox_admin::{Purge, PurgeReport, TimeLimits};
 use outbox_archive::Archive;
-use outbox_lambda::{AnyEvent, Metrics, Program, Settings, aws_config, logs};
+use outbox_lambda::{
+    AnyEvent, Invocation, Metrics, Program, Settings, aws_config, claimed_by, logs,
+};
 use outbox_store::{Schema, Store};
 
 use crate::failure::failure;
@@ -23,11 +25,13 @@ async fn main() -> anyhow::Result<()> {
         Some(location) => Some(Archive::new(&aws_config().await, location)),
         None => None,
     };
+    let run_by = claimed_by(Program::Purge);
     let purge = Purge {
         store: &store,
         retention: settings.purge.retention,
         batch_size: settings.purge.batch_size,
         archive: archive.as_ref(),
+        run_by: &run_by,
     };
 
     let metrics = Metrics::new(&settings, Program::Purge);
@@ -43,6 +47,7 @@ async fn invoke(
     metrics: &Metrics,
     context: Context,
 ) -> Result<PurgeReport, Diagnostic> {
+    let _invocation = Invocation::begin(&context.request_id);
     let run = metrics.start();
     let deadline = outbox_lambda::deadline(context.deadline);
     let limits = TimeLimits::before(deadline, settings.relay.policy.deadline_margin);

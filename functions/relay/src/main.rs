@@ -8,9 +8,12 @@ mod failure;
 mod metrics;
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use lambda_runtime::{Context, Diagnostic, LambdaEvent, service_fn};
-use outbox_lambda::{AnyEvent, Database, Metrics, Program, Settings, claimed_by, logs};
+use outbox_lambda::{
+    AnyEvent, Database, Invocation, Metrics, Program, Settings, Traces, claimed_by, logs,
+};
 use outbox_publish::AwsPublisher;
 use outbox_relay::{Relay, RunReport};
 use outbox_store::{Schema, Store};
@@ -23,8 +26,9 @@ use crate::metrics::measured;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let settings = Settings::from_env(Program::Relay)?;
-    logs::init(&settings.logs, logs::Stream::Stdout);
-    let function = Arc::new(Function::new(settings).await?);
+    let traces = Traces::start(Program::Relay);
+    logs::init_function(&settings.logs, &traces);
+    let function = Arc::new(Function::new(settings, traces).await?);
 
     let stopping = Arc::clone(&function);
     lambda_runtime::spawn_graceful_shutdown_handler(|| async move { stopping.stop().await }).await;
@@ -40,28 +44,37 @@ struct Function {
     destinations: Vec<String>,
     database: Database,
     metrics: Metrics,
+    traces: Traces,
     stop: CancellationToken,
     running: Mutex<()>,
 }
 
 impl Function {
-    async fn new(settings: Settings) -> anyhow::Result<Self> {
+    async fn new(settings: Settings, traces: Traces) -> anyhow::Result<Self> {
         let metrics = Metrics::new(&settings, Program::Relay);
         let pool = outbox_lambda::pool(&settings.database)?;
         let store = Store::new(pool, Schema::new(settings.schema)?);
         let publisher = AwsPublisher::new(&outbox_lambda::aws_config().await);
         let outbox_lambda::settings::Relay { destinations, policy, enabled } = settings.relay;
         let names = destinations.iter().map(|destination| destination.name.clone()).collect();
-        let relay = Relay::new(store, publisher, destinations, policy, claimed_by());
+        let relay = Relay::new(store, publisher, destinations, policy, claimed_by(Program::Relay));
         let (stop, running) = (CancellationToken::new(), Mutex::new(()));
         let database = settings.database;
-        Ok(Self { relay, enabled, destinations: names, database, metrics, stop, running })
+        let destinations = names;
+        Ok(Self { relay, enabled, destinations, database, metrics, traces, stop, running })
     }
 
     async fn invoke(&self, context: Context) -> Result<RunReport, Diagnostic> {
+        let deadline = outbox_lambda::deadline(context.deadline);
+        let _invocation = Invocation::begin(&context.request_id);
+        let answer = self.run(deadline).await;
+        self.traces.flush(deadline).await;
+        answer
+    }
+
+    async fn run(&self, deadline: Instant) -> Result<RunReport, Diagnostic> {
         let run = self.metrics.start();
         let report = if self.enabled {
-            let deadline = outbox_lambda::deadline(context.deadline);
             let _running = self.running.lock().await;
             let ended = self.relay.run(Some(deadline), &self.stop).await;
             ended.map_err(|error| failure(&self.database, &error))?

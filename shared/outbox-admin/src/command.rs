@@ -7,16 +7,22 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::error::Error;
+use crate::list::{List, Page};
 use crate::operation::{Action, Discarded, Operation, Preview, Redriven};
 use crate::pause::{Pause, Paused, Resume, Resumed};
-use crate::status::{Status, status};
+use crate::show::{Show, Shown};
+use crate::status::{Status, StatusOptions, status};
 
 /// What an operator asks for; in JSON an object with the verb as its `command`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Command {
-    /// How much waits where.
-    Status {},
+    /// How much waits where, what ran, and whether anybody has to look.
+    Status(StatusOptions),
+    /// The messages that match, a page at a time.
+    List(Box<List>),
+    /// All about one message.
+    Show(Show),
     /// Make dead messages pending again.
     Redrive(Operation),
     /// Delete dead messages for good.
@@ -32,14 +38,26 @@ pub enum Command {
 /// Reading never fails, not even at an empty text: a runtime that reads a function's event for it would
 /// answer in words of its own, and nobody would learn which commands there are.
 #[derive(Debug)]
-pub struct Request(pub Result<Command, Error>);
+pub struct Request {
+    /// The command, or why there is none.
+    pub command: Result<Command, Error>,
+    /// The person who asks, if the field `operator` says so; for the audit.
+    pub operator: Option<String>,
+}
+
+/// Verbs of the command line that a function does not answer.
+const ONLY_TYPED: [&str; 6] = ["tail", "doctor", "migrate", "enqueue", "relay", "bench"];
 
 /// What came of it; in JSON the object of the verb.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Reply {
     /// Of [`Command::Status`].
-    Status(Status),
+    Status(Box<Status>),
+    /// Of [`Command::List`].
+    Page(Page),
+    /// Of [`Command::Show`].
+    Shown(Box<Shown>),
     /// Of [`Command::Redrive`].
     Redriven(Redriven),
     /// Of [`Command::Discard`].
@@ -53,8 +71,10 @@ pub enum Reply {
 }
 
 /// For whoever got one wrong.
-const EXAMPLES: [&str; 7] = [
+const EXAMPLES: [&str; 9] = [
     r#"{"command": "status"}"#,
+    r#"{"command": "list", "status": "dead", "destination": "orders", "limit": 20}"#,
+    r#"{"command": "show", "id": 7, "payload": true}"#,
     r#"{"command": "redrive", "ids": [7], "reason": "queue repaired"}"#,
     r#"{"command": "redrive", "destination": "orders", "all": true, "reason": "queue repaired"}"#,
     r#"{"command": "discard", "destination": "orders", "code": "too_large", "dry_run": true}"#,
@@ -69,6 +89,10 @@ impl Command {
     /// # Errors
     /// [`Error::Usage`] says what is wrong and shows every command there is.
     pub fn from_json(value: Value) -> Result<Self, Error> {
+        if let Some(verb) = value["command"].as_str().filter(|verb| ONLY_TYPED.contains(verb)) {
+            let instead = if verb == "tail" { "; list shows what is there" } else { "" };
+            return Err(Error::Usage(format!("{verb} is for the command line{instead}")));
+        }
         serde_json::from_value(value).map_err(|problem| not_a_command(&problem))
     }
 }
@@ -76,8 +100,38 @@ impl Command {
 impl<'de> Deserialize<'de> for Request {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = Value::deserialize(deserializer).map_err(|problem| not_a_command(&problem));
-        Ok(Self(value.and_then(Command::from_json)))
+        let mut value = match value {
+            Ok(value) => value,
+            Err(problem) => return Ok(Self { command: Err(problem), operator: None }),
+        };
+        let operator = value.as_object_mut().and_then(|object| object.remove("operator"));
+        let (operator, problem) = match operator {
+            Some(Value::String(name)) => match operator_name(&name) {
+                Ok(name) => (Some(name), None),
+                Err(problem) => (None, Some(problem)),
+            },
+            Some(other) => (None, Some(wrong_operator(&other.to_string()))),
+            None => (None, None),
+        };
+        let command = problem.map_or_else(|| Command::from_json(value), |p| Err(Error::Usage(p)));
+        Ok(Self { command, operator })
     }
+}
+
+/// The name of the person who asks, as the audit keeps it.
+///
+/// # Errors
+/// A sentence, if it is none.
+pub fn operator_name(name: &str) -> Result<String, String> {
+    let name = name.trim();
+    let is_name = (1..=128).contains(&name.chars().count()) && !name.chars().any(char::is_control);
+    if is_name { Ok(name.to_owned()) } else { Err(wrong_operator(&format!("{name:?}"))) }
+}
+
+fn wrong_operator(given: &str) -> String {
+    format!(
+        "the operator {given} is not allowed; allowed: 1 to 128 characters, for example \"ada\""
+    )
 }
 
 fn not_a_command(problem: &dyn fmt::Display) -> Error {
@@ -98,7 +152,9 @@ pub async fn execute(
     limits: TimeLimits,
 ) -> Result<Reply, Error> {
     Ok(match command {
-        Command::Status {} => Reply::Status(status(store).await?),
+        Command::Status(options) => Reply::Status(status(store, *options).await?.into()),
+        Command::List(list) => Reply::Page(list.execute(store).await?),
+        Command::Show(show) => Reply::Shown(Box::new(show.execute(store).await?)),
         Command::Redrive(operation) => {
             operation.check(Action::Redrive)?;
             if operation.dry_run {
@@ -140,6 +196,9 @@ mod tests {
             (json!({"command": "redrive", "id": 7, "reason": "r"}), "`id`"),
             (json!({"command": "redrive", "ids": "7", "reason": "r"}), "\"7\""),
             (json!({"command": "redrive", "dead_before": "2", "reason": "r"}), "the age \"2\""),
+            (json!({"command": "list", "status": "lost"}), "`lost`"),
+            (json!({"command": "list", "since": "2"}), "the time \"2\""),
+            (json!({"command": "show", "id": "7"}), "\"7\""),
             (json!({"command": "resume", "key": "customer-7", "reason": "r"}), "`key`"),
             (json!({}), "`command`"),
             (json!(null), "null"),
@@ -160,13 +219,35 @@ mod tests {
     #[test]
     fn an_event_that_is_no_json_is_refused_with_the_commands_there_are() {
         for event in ["", "status", r#"{"command": "status""#] {
-            let Request(command) = read(event);
+            let Request { command, .. } = read(event);
             let text = command.unwrap_err().to_string();
             assert!(text.starts_with("not a command: "), "{text}");
             assert!(EXAMPLES.iter().all(|example| text.contains(example)), "{text}");
         }
-        let Request(command) = read(EXAMPLES[0]);
-        assert_eq!(command.unwrap(), Command::Status {});
+        let Request { command, .. } = read(EXAMPLES[0]);
+        assert_eq!(command.unwrap(), Command::Status(StatusOptions::default()));
+    }
+
+    #[test]
+    fn an_operator_is_read_beside_the_command_and_what_is_no_name_is_refused() {
+        let Request { command, operator } = read(r#"{"command": "status", "operator": " ada "}"#);
+        let status = Command::Status(StatusOptions::default());
+        assert_eq!((command.unwrap(), operator.as_deref()), (status, Some("ada")));
+        for wrong in ["7", "null", "\" \"", "\"a\\nb\""] {
+            let Request { command, operator } =
+                read(&format!(r#"{{"command": "status", "operator": {wrong}}}"#));
+            let text = command.unwrap_err().to_string();
+            assert!(text.contains("the operator ") && text.contains("for example"), "{text}");
+            assert_eq!(operator, None);
+        }
+    }
+
+    #[test]
+    fn a_verb_of_the_command_line_alone_is_named_as_such() {
+        for verb in ONLY_TYPED {
+            let error = Command::from_json(json!({ "command": verb })).unwrap_err().to_string();
+            assert!(error.contains("is for the command line"), "{error}");
+        }
     }
 
     #[test]
@@ -193,7 +274,7 @@ mod tests {
             ..Operation::default()
         };
         for command in [
-            Command::Status {},
+            Command::Status(StatusOptions { oldest_due_limit: Some("10m".parse().unwrap()) }),
             Command::Redrive(operation.clone()),
             Command::Discard(Operation { rate: None, ..operation }),
         ] {

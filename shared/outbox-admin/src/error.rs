@@ -14,6 +14,11 @@ pub enum Error {
     /// The database was not reached, or refused.
     #[error(transparent)]
     Store(#[from] outbox_store::Error),
+    /// There is too much to read for an answer: the server gave up. Nothing was changed.
+    #[error(
+        "{0}; so many messages wait that they can't all be read for this: give a destination, or list without a status"
+    )]
+    TooMuch(outbox_store::Error),
     /// The database failed, or the time was up, when a part was done, which stays so. The same command goes on with the rest.
     #[error("{interrupted}; {}", so_far(*action, interrupted))]
     Interrupted {
@@ -29,7 +34,7 @@ impl Error {
     pub fn code(&self) -> &str {
         match self {
             Self::Usage(_) => "usage",
-            Self::Store(error) => error.code(),
+            Self::Store(error) | Self::TooMuch(error) => error.code(),
             Self::Interrupted { interrupted, .. } => interrupted.source.code(),
         }
     }
@@ -42,4 +47,14 @@ pub fn so_far(action: Action, interrupted: &Interrupted) -> String {
     format!(
         "messages {past} before that: {n_messages}, as operation {operation} of outbox.audit; the same command takes the rest"
     )
+}
+
+/// What to do about a right that is missing; nothing if the error is another one.
+pub fn how_to_grant(error: &outbox_store::Error, role: &str) -> Option<String> {
+    error.is_forbidden().then(|| {
+        format!(
+            "what signs in lacks the rights of the role {role}: sign in as a member, or let the owner run GRANT {role} TO \
+             that user"
+        )
+    })
 }

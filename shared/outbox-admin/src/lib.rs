@@ -13,18 +13,30 @@
 mod age;
 mod command;
 mod error;
+mod list;
+mod meaning;
+mod moment;
 mod operation;
 mod pause;
 #[cfg(feature = "purge")]
 mod purge;
+mod show;
 mod status;
+mod words;
 
 pub use age::Age;
-pub use command::{Command, Reply, Request, execute};
-pub use error::{Error, so_far};
+pub use command::{Command, Reply, Request, execute, operator_name};
+pub use error::{Error, how_to_grant, so_far};
+pub use list::{Item, List, Page};
+pub use moment::Moment;
 pub use operation::{Action, Discarded, Operation, Preview, Redriven};
-pub use outbox_store::TimeLimits;
+pub use outbox_store::{State, TimeLimits};
 pub use pause::{Pause, Paused, Resume, Resumed};
 #[cfg(feature = "purge")]
-pub use purge::{Purge, PurgeError, PurgeFailure, PurgeReport};
-pub use status::{OLDEST_DUE_LIMIT_SECONDS, Status, status};
+pub use purge::{Purge, PurgeError, PurgeFailure, PurgePreview, PurgeReport};
+pub use show::{Deed, LastError, Show, Shown, ShownMessage};
+pub use status::{
+    Facts, OLDEST_DUE_LIMIT_SECONDS, PURGE_LIMIT_SECONDS, Problem, RELAY_LIMIT_SECONDS,
+    SLOT_LIMIT_TRANSACTIONS, Status, StatusOptions, TRANSACTION_LIMIT_SECONDS, status,
+};
+pub use words::{age_in_words, messages_in_words};

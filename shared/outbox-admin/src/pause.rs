@@ -1,9 +1,10 @@
 //! Pause and resume: a destination is left out of all claims, or taken again, because a person says so and why.
 
-use outbox_store::{ALL_DESTINATIONS, Store};
+use outbox_store::{ALL_DESTINATIONS, ActivePause, Store};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::words::for_a_shell;
 
 /// Which destination to pause, and why.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,17 +36,23 @@ pub struct Resume {
 }
 
 /// What a pause did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Paused {
     /// Whether it was not paused before.
     pub paused: bool,
+    /// What may be wrong with it: no message has that destination.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// What a resume did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Resumed {
     /// Whether it was paused or held before, or its breaker open.
     pub resumed: bool,
+    /// What still stands in its way: another pause.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 impl Pause {
@@ -60,7 +67,15 @@ impl Pause {
     pub(crate) async fn execute(&self, store: &Store, actor: &str) -> Result<Paused, Error> {
         self.check()?;
         let paused = store.pause(name(self.destination.as_deref()), actor, &self.reason).await?;
-        Ok(Paused { paused })
+        let note = match self.destination.as_deref() {
+            None | Some(ALL_DESTINATIONS) => None,
+            // It is paused all the same, perhaps before its first message. That nobody can tell is no failure of the pause.
+            Some(name) => match store.knows_destination(name).await {
+                Ok(false) => Some(unknown(name)),
+                Ok(true) | Err(_) => None,
+            },
+        };
+        Ok(Paused { paused, note })
     }
 }
 
@@ -90,8 +105,44 @@ impl Resume {
             Some(group) => store.resume_group(destination, group, actor, reason).await?,
             None => store.resume(destination, actor, reason).await?,
         };
-        Ok(Resumed { resumed })
+        let states = store.destination_states().await.unwrap_or_default();
+        let note = self.still_paused(&states.pauses);
+        Ok(Resumed { resumed, note })
     }
+}
+
+impl Resume {
+    /// The pauses that stay, as each is ended by itself: that of all, and of the destination whose group was resumed, or those
+    /// of single ones.
+    fn still_paused(&self, pauses: &[ActivePause]) -> Option<String> {
+        let resumed = name(self.destination.as_deref());
+        let stands = |pause: &&ActivePause| match resumed {
+            ALL_DESTINATIONS => pause.destination != ALL_DESTINATIONS,
+            _ if pause.destination == resumed => self.message_group.is_some(),
+            _ => pause.destination == ALL_DESTINATIONS,
+        };
+        let standing: Vec<String> = pauses
+            .iter()
+            .filter(stands)
+            .map(|pause| match pause.destination.as_str() {
+                ALL_DESTINATIONS => {
+                    "all destinations, until: outbox resume --reason \"...\"".to_owned()
+                }
+                name => {
+                    let arg = for_a_shell(name);
+                    format!("{name}, until: outbox resume {arg} --reason \"...\"")
+                }
+            })
+            .collect();
+        (!standing.is_empty()).then(|| format!("still paused: {}", standing.join("; ")))
+    }
+}
+
+fn unknown(name: &str) -> String {
+    let arg = for_a_shell(name);
+    format!(
+        "no message has the destination {name}; if it is misspelt: outbox resume {arg} --reason \"misspelt\""
+    )
 }
 
 fn check(verb: &str, destination: Option<&str>, reason: &str) -> Result<(), Error> {

@@ -26,7 +26,7 @@ impl Error {
             SdkError::ServiceError(refusal) => {
                 let meta = refusal.err().meta();
                 let code = meta.code().unwrap_or("unreadable_answer");
-                (code, meta.message().unwrap_or_default().to_owned())
+                (code, first_line(meta.message().unwrap_or_default()))
             }
             SdkError::TimeoutError(_) => (TIMEOUT, "no answer in time".to_owned()),
             SdkError::ResponseError(_) => ("unreadable_answer", String::new()),
@@ -46,6 +46,11 @@ impl Error {
     pub fn code(&self) -> &str {
         &self.code
     }
+}
+
+/// Of a refusal nothing that may follow its sentence, such as a request quoted.
+fn first_line(text: &str) -> String {
+    text.trim().lines().next().unwrap_or_default().chars().take(500).collect()
 }
 
 /// What went wrong in one line. Only what errors say for people: their debug form may hold anything.

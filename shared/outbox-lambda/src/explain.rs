@@ -4,12 +4,12 @@ use std::error::Error as StdError;
 use std::io;
 
 use deadpool_postgres::PoolError;
-use rustls::CertificateError;
+use rustls::{AlertDescription, CertificateError};
 use tokio_postgres::error::{DbError, SqlState};
 
 use crate::carried::Unopened;
 use crate::error::Error;
-use crate::settings::Database;
+use crate::settings::{Database, Security};
 
 /// What an error says about the connection, if it says anything: it or any of its sources may be the
 /// driver's or the pool's. `None` if the database was reached and the statement itself failed.
@@ -76,8 +76,8 @@ fn of_driver(database: &Database, error: &tokio_postgres::Error) -> Option<Error
     if let Some(cause) = cause.downcast_ref::<io::Error>() {
         return Some(of_network(database, cause));
     }
-    // The driver has no code for these two, only its own English, which may change with its version:
-    // `tests/it/connect.rs` holds both sentences to what it says.
+    // The driver has no code for these, only its own English, which may change with its version:
+    // `tests/it/connect.rs` and `connect/tls.rs` hold the sentences to what it says.
     match cause.to_string().as_str() {
         "server does not support TLS" => Some(tls(
             database,
@@ -88,6 +88,12 @@ fn of_driver(database: &Database, error: &tokio_postgres::Error) -> Option<Error
         "password missing" => Some(sign_in(
             database,
             "it asks for a password and none is set; set OUTBOX_DATABASE_PASSWORD".to_owned(),
+        )),
+        "server did not use channel binding" => Some(sign_in(
+            database,
+            "channel_binding=require is asked for, and this server's certificate or way to sign in takes none; \
+             leave it out, and it is used wherever it can be"
+                .to_owned(),
         )),
         _ => None,
     }
@@ -153,18 +159,42 @@ fn of_network(database: &Database, error: &io::Error) -> Error {
 }
 
 fn of_tls(database: &Database, error: &rustls::Error) -> Error {
-    use CertificateError::{NotValidForName, NotValidForNameContext, UnknownIssuer};
+    use CertificateError::{
+        BadSignature, Expired, ExpiredContext, NotValidForName, NotValidForNameContext,
+        UnknownIssuer,
+    };
     let advice = match error {
-        rustls::Error::InvalidCertificate(UnknownIssuer) => {
-            "no trusted authority has signed the server's certificate; set OUTBOX_DATABASE_CA_FILE \
-             to the file of the one that did"
+        // An authority of the same name with another key is another one.
+        rustls::Error::InvalidCertificate(UnknownIssuer | BadSignature) => {
+            return tls(database, format!("{} ({error})", unknown_issuer(&database.security)));
         }
         rustls::Error::InvalidCertificate(NotValidForName | NotValidForNameContext { .. }) => {
             "the server's certificate is for another host name; connect by a name that it is for"
         }
+        rustls::Error::InvalidCertificate(Expired | ExpiredContext { .. }) => {
+            "the server's certificate has expired; renew it on the server"
+        }
+        rustls::Error::PeerIncompatible(_)
+        | rustls::Error::AlertReceived(AlertDescription::ProtocolVersion) => {
+            "the server speaks no TLS that is safe; allow TLS 1.2 or 1.3 there (ssl_max_protocol_version)"
+        }
         _ => "check the server's certificate",
     };
     tls(database, format!("{advice} ({error})"))
+}
+
+fn unknown_issuer(security: &Security) -> String {
+    match security {
+        Security::Verified { ca_file: Some(path) } => format!(
+            "no authority of the file {} has signed the server's certificate; put that of the one that did \
+             into OUTBOX_DATABASE_CA_FILE",
+            path.display()
+        ),
+        _ => "the server's certificate is signed by none of the authorities of RDS, Aurora and RDS Proxy that \
+              are built in; set OUTBOX_DATABASE_CA_FILE to the file of the one that did, for a new region of \
+              AWS that region's bundle"
+            .to_owned(),
+    }
 }
 
 fn with_sources(error: &(dyn StdError + 'static)) -> String {

@@ -1,10 +1,61 @@
-//! What an invocation of a timer's function has to do with: its event, its deadline, and who runs it.
+//! What an invocation of a function has to do with: its id, its event, its deadline, and who runs it.
 
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Deserializer};
 
+use crate::settings::Program;
+
 const DAY: Duration = Duration::from_hours(24);
+
+/// The invocation in hand. A container has one at a time, so that whatever is logged meanwhile belongs to it.
+static CURRENT: Mutex<State> = Mutex::new(State { in_hand: None, is_cold: true });
+
+struct State {
+    in_hand: Option<Arc<Current>>,
+    is_cold: bool,
+}
+
+/// What every log line of an invocation tells of it.
+#[derive(Debug)]
+pub(crate) struct Current {
+    /// Lambda's id of it.
+    pub(crate) request_id: String,
+    /// Whether it is the first of its container.
+    pub(crate) is_cold_start: bool,
+}
+
+/// An invocation from its event to its answer: log lines and spans carry its id until this is dropped.
+#[must_use = "it ends when it is dropped"]
+#[derive(Debug)]
+pub struct Invocation(());
+
+impl Invocation {
+    /// Begins the invocation of this id.
+    pub fn begin(request_id: &str) -> Self {
+        let mut state = state();
+        let is_cold_start = std::mem::replace(&mut state.is_cold, false);
+        state.in_hand =
+            Some(Arc::new(Current { request_id: request_id.to_owned(), is_cold_start }));
+        Self(())
+    }
+}
+
+impl Drop for Invocation {
+    fn drop(&mut self) {
+        state().in_hand = None;
+    }
+}
+
+/// The invocation in hand; none before the first, between two, and outside Lambda.
+pub(crate) fn current() -> Option<Arc<Current>> {
+    state().in_hand.clone()
+}
+
+fn state() -> MutexGuard<'static, State> {
+    CURRENT.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Any event starts a run, an empty one too: nothing in it is looked at.
 #[derive(Clone, Copy, Debug)]
@@ -16,10 +67,11 @@ impl<'de> Deserialize<'de> for AnyEvent {
     }
 }
 
-/// What people see on claimed rows: `relay/1f3a9c2e`, of the function's name the first 31 characters, and of the
+/// What people see on claimed rows and runs: `relay/1f3a9c2e`, of the function's name the first 31 characters, and of the
 /// container's log stream the part that is its own.
-pub fn claimed_by() -> String {
-    let function = std::env::var("AWS_LAMBDA_FUNCTION_NAME").unwrap_or_else(|_| "relay".to_owned());
+pub fn claimed_by(program: Program) -> String {
+    let function = std::env::var("AWS_LAMBDA_FUNCTION_NAME");
+    let function = function.unwrap_or_else(|_| program.name().to_owned());
     let log_stream = std::env::var("AWS_LAMBDA_LOG_STREAM_NAME").unwrap_or_default();
     let container: String = match log_stream.rsplit(['/', ']']).next() {
         Some(name) if !name.is_empty() => name.chars().take(8).collect(),

@@ -33,6 +33,7 @@ pub mod logs;
 mod metrics;
 pub mod settings;
 mod tls;
+mod traces;
 
 pub use aws::aws_config;
 pub use credentials::{Asked, Credentials, CredentialsError, Login};
@@ -40,6 +41,7 @@ pub use database::{connect, connect_directly, pool, pool_with};
 pub use describe::{Cause, describe};
 pub use error::Error;
 pub use explain::explain;
-pub use invocation::{AnyEvent, claimed_by, deadline};
+pub use invocation::{AnyEvent, Invocation, claimed_by, deadline};
 pub use metrics::{ALL as METRICS, DestinationMetrics, Metric, Metrics, Run, RunMetrics, Unit};
 pub use settings::{Database, Program, Settings, SettingsError};
+pub use traces::Traces;

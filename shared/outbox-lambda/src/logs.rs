@@ -2,19 +2,25 @@
 //!
 //! The level of `OUTBOX_LOG_LEVEL` is that of the relay's own code. Libraries stay at warn whatever it
 //! says: below that the driver writes whole statements, and the SDK's HTTP stack headers and bodies
-//! (case L13). `RUST_LOG` is not read, for the same reason.
+//! (case L13). `RUST_LOG` is not read, for the same reason; nor is `AWS_LAMBDA_LOG_LEVEL`: Lambda drops by it
+//! what it is given, the metrics too, and a second filter here would say no more.
+
+mod line;
 
 use std::io;
+use std::panic::{self, PanicHookInfo};
 
-use tracing::Subscriber;
 use tracing::level_filters::LevelFilter;
-use tracing_subscriber::filter::Targets;
-use tracing_subscriber::fmt::{self, MakeWriter};
+use tracing::{Metadata, Subscriber};
+use tracing_subscriber::filter::{FilterExt, Targets, filter_fn};
+use tracing_subscriber::fmt::{self, MakeWriter, format::JsonFields};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, Registry};
 
 use crate::settings::{LogFormat, Logs};
+use crate::traces::Traces;
+use line::Line;
 
 /// The relay's own code: crates called `outbox…`, and the programs.
 const OWN: [&str; 4] = ["outbox", "relay", "purge", "admin"];
@@ -30,12 +36,22 @@ pub enum Stream {
 
 /// Starts the logs of this process. A second call changes nothing.
 pub fn init(logs: &Logs, stream: Stream) {
-    let started = match stream {
-        Stream::Stdout => subscriber(logs, io::stdout).try_init(),
-        Stream::Stderr => subscriber(logs, io::stderr).try_init(),
-    };
+    match stream {
+        Stream::Stdout => init_function(logs, &Traces::off()),
+        Stream::Stderr => start(vec![lines(logs, io::stderr)]),
+    }
+}
+
+/// Starts the logs of a function, its panics among them, and its traces.
+pub fn init_function(logs: &Logs, traces: &Traces) {
+    start(traces.layer().into_iter().chain([lines(logs, io::stdout)]).collect());
+    panic::set_hook(Box::new(log_panic));
+    traces.tell_problem();
+}
+
+fn start(layers: Vec<DynLayer>) {
     // An error says only that this process logs already.
-    drop(started);
+    drop(tracing_subscriber::registry().with(layers).try_init());
 }
 
 /// What [`init`] installs, writing somewhere else: for tests.
@@ -43,13 +59,40 @@ pub fn subscriber<W>(logs: &Logs, writer: W) -> impl Subscriber + Send + Sync + 
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
 {
+    tracing_subscriber::registry().with(lines(logs, writer))
+}
+
+/// Something beside others that takes in what this process tells of itself.
+pub(crate) type DynLayer = Box<dyn Layer<Registry> + Send + Sync>;
+
+fn lines<W>(logs: &Logs, writer: W) -> DynLayer
+where
+    W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
+{
     let lines = fmt::layer().with_writer(writer).with_ansi(false);
-    let lines: Box<dyn Layer<Registry> + Send + Sync> = match logs.format {
-        // Flat, as Lambda's own JSON lines are: `level`, `message` and the fields side by side.
-        LogFormat::Json => lines.json().flatten_event(true).with_span_list(false).boxed(),
+    let lines: DynLayer = match logs.format {
+        LogFormat::Json => lines.event_format(Line::new()).fmt_fields(JsonFields::new()).boxed(),
         LogFormat::Text => lines.boxed(),
     };
-    tracing_subscriber::registry().with(lines.with_filter(filter(logs.level)))
+    // Without spans: where nobody else takes them, they are never made.
+    lines.with_filter(filter(logs.level).and(filter_fn(is_no_span))).boxed()
+}
+
+fn is_no_span(it: &Metadata<'_>) -> bool {
+    !it.is_span()
+}
+
+/// A panic as one line, in place of Rust's own lines on standard error, which no search by request finds.
+fn log_panic(panic: &PanicHookInfo<'_>) {
+    let error = panic.payload_as_str().unwrap_or("no text");
+    let location = panic.location().map(ToString::to_string);
+    tracing::error!(error.r#type = "panic", error, location, "panicked");
+}
+
+/// Whether a target is the relay's own code.
+#[cfg(feature = "otel")]
+pub(crate) fn is_own(target: &str) -> bool {
+    OWN.iter().any(|own| target.starts_with(own))
 }
 
 fn filter(level: LevelFilter) -> Targets {
@@ -57,8 +100,7 @@ fn filter(level: LevelFilter) -> Targets {
         .with_default(level.min(LevelFilter::WARN))
         // The pool warns of each connection that it replaces; after a freeze that is business as usual.
         .with_target("deadpool", LevelFilter::OFF)
-        // The runtime repeats, in a form of its own, what a function has said of its failed run. A panic
-        // is written to standard error by Rust itself.
+        // The runtime repeats, in a form of its own, what a function has said of its failed run, or of a panic.
         .with_target("lambda_runtime::layers::panic", LevelFilter::OFF)
         .with_targets(OWN.map(|own| (own, level)))
 }
@@ -106,6 +148,17 @@ mod tests {
         lines.lines().map(message_of).collect()
     }
 
+    /// Making one would cost an allocation for each request and each statement.
+    #[test]
+    fn a_program_that_exports_no_spans_makes_none() {
+        let logs = Logs { level: LevelFilter::TRACE, format: LogFormat::Json };
+        tracing::subscriber::with_default(subscriber(&logs, io::sink), || {
+            let span = tracing::info_span!(target: "outbox_relay::span", "outbox run");
+            assert!(span.is_disabled());
+            assert!(tracing::enabled!(target: "outbox_relay", tracing::Level::INFO), "events are");
+        });
+    }
+
     /// Case L13.
     #[test]
     fn at_any_level_libraries_stay_at_warn() {
@@ -126,6 +179,8 @@ mod tests {
         assert_eq!(line["message"], "ours at info");
         assert_eq!(line["messages"], 3);
         assert!(line["timestamp"].is_string());
+
+        assert_eq!(line.get("requestId"), None, "outside an invocation");
 
         let text = logged(LevelFilter::INFO, LogFormat::Text);
         assert!(

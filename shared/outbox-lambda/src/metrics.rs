@@ -8,8 +8,7 @@
 //! ```
 //!
 //! A run that is dropped instead, by an error, a panic or a cancellation, has written a line that says so. Names and
-//! units are in `table.rs`. The lines are made by hand: of the two libraries for them, `metrique` brings 35 crates
-//! more, and `metrics_cloudwatch_embedded` keeps an age that could not be asked for at its last value.
+//! units are in `table.rs`, what may be in a line in `line.rs`; the format is metrique's.
 
 mod line;
 mod table;
@@ -81,6 +80,9 @@ pub struct DestinationMetrics {
 impl Metrics {
     /// Under the function's own name, which alarms know it by.
     pub fn new(settings: &Settings, program: Program) -> Self {
+        if settings.metrics_namespace.is_some() {
+            warn_of_dropped_metrics();
+        }
         let service = std::env::var("AWS_LAMBDA_FUNCTION_NAME");
         let service = service.unwrap_or_else(|_| program.name().to_owned());
         Self { namespace: settings.metrics_namespace.clone(), service }
@@ -168,6 +170,17 @@ impl Drop for Run<'_> {
         if !self.has_ended {
             self.end(true, &[]);
         }
+    }
+}
+
+/// Lambda takes a line without a level, as those of the metrics are, for `INFO`.
+fn warn_of_dropped_metrics() {
+    let level = std::env::var("AWS_LAMBDA_LOG_LEVEL").unwrap_or_default();
+    if ["WARN", "ERROR", "FATAL"].contains(&level.to_ascii_uppercase().as_str()) {
+        tracing::error!(
+            application_log_level = level,
+            "Lambda drops all metrics: set its ApplicationLogLevel to INFO, and OUTBOX_LOG_LEVEL as you like"
+        );
     }
 }
 

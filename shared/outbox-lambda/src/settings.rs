@@ -146,6 +146,8 @@ fn schema(reader: &mut Reader) -> String {
     let schema = reader.text_or_default(&table::SCHEMA).to_owned();
     if schema.len() > 63 {
         reader.refuse(&table::SCHEMA, "is longer than Postgres takes");
+    } else if schema.contains("://") {
+        reader.refuse(&table::SCHEMA, "is a URL");
     }
     schema
 }

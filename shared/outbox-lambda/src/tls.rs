@@ -11,13 +11,13 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use crate::error::Error;
 use crate::settings::Security;
 
+mod roots;
+
 /// What the driver needs to speak TLS, if this database is to be spoken to so.
 pub(crate) fn connector(security: &Security) -> Result<MakeRustlsConnect, Error> {
     let roots = match security {
         Security::Plain => RootCertStore::empty(),
-        Security::Verified { ca_file: None } => {
-            RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() }
-        }
+        Security::Verified { ca_file: None } => roots::built_in(),
         Security::Verified { ca_file: Some(path) } => read_roots(path)?,
     };
     // The provider is named here, so that no program has to install one for the whole process first.
@@ -30,16 +30,21 @@ pub(crate) fn connector(security: &Security) -> Result<MakeRustlsConnect, Error>
     Ok(MakeRustlsConnect::new(config))
 }
 
-/// The file's authorities, and no others: whoever names his own does not want the web's.
+/// The file's authorities, and no others: whoever names his own does not want those that are built in.
 fn read_roots(path: &Path) -> Result<RootCertStore, Error> {
     let refuse = |problem: String| Error::CaFile { path: path.to_owned(), problem };
     let pem = std::fs::read(path).map_err(|error| refuse(error.to_string()))?;
     let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_slice_iter(&pem) {
-        let certificate = certificate.map_err(|error| refuse(error.to_string()))?;
-        roots.add(certificate).map_err(|error| refuse(error.to_string()))?;
-    }
+    add(&mut roots, &pem).map_err(refuse)?;
     if roots.is_empty() { Err(refuse("it holds no certificate".to_owned())) } else { Ok(roots) }
+}
+
+fn add(roots: &mut RootCertStore, pem: &[u8]) -> Result<(), String> {
+    for certificate in CertificateDer::pem_slice_iter(pem) {
+        let certificate = certificate.map_err(|error| error.to_string())?;
+        roots.add(certificate).map_err(|error| error.to_string())?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -47,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_a_file_the_public_authorities_are_trusted() {
+    fn without_a_file_those_built_in_are_trusted() {
         assert!(connector(&Security::Verified { ca_file: None }).is_ok());
         assert!(connector(&Security::Plain).is_ok());
     }

@@ -7,9 +7,11 @@ use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
 use futures_util::future;
 use outbox::{Destination, Entry, Failure, Outcome, Target};
+use tracing::Instrument;
 
+use crate::echo::{code_without, without_echoes};
 use crate::request_error::RequestError;
-use crate::{Properties, Publish, inspect, sns, sqs};
+use crate::{Properties, Publish, inspect, sns, span, sqs};
 
 /// Attempts of one call, by the SDK: enough for a lost connection or a short 5xx. Whatever lasts longer is
 /// for the relay's backoff, which every relay shares, and not for a function that is paid by the second.
@@ -73,8 +75,37 @@ impl AwsPublisher {
         inspected.map_err(RequestError::into_failure)
     }
 
-    /// One call to the service behind the target.
-    async fn send(&self, target: &Target, request: &[Entry]) -> Result<Vec<Outcome>, RequestError> {
+    /// What became of each entry, in the service's own words.
+    async fn outcomes(&self, destination: &Destination, request: &[Entry]) -> Vec<Outcome> {
+        match self.send(destination, request).await {
+            Ok(outcomes) => outcomes,
+            Err(error) if request.len() == 1 => vec![error.into_outcome_of_one(false)],
+            Err(error) if error.may_be_one_entrys_fault() => {
+                tracing::warn!(
+                    messaging.destination.name = %destination.name,
+                    messaging.batch.message_count = request.len(),
+                    error.r#type = code_without(error.code(), request),
+                    "a request was refused for what may be one entry's fault; sending one by one"
+                );
+                self.send_one_by_one(destination, request).await
+            }
+            Err(error) => vec![error.into_outcome(); request.len()],
+        }
+    }
+
+    /// One call to the service behind the target, in a span of its own.
+    async fn send(
+        &self,
+        destination: &Destination,
+        request: &[Entry],
+    ) -> Result<Vec<Outcome>, RequestError> {
+        let span = span::of(destination, request);
+        let answer = self.call(&destination.target, request).instrument(span.clone()).await;
+        span::record_answer(&span, &answer, request);
+        answer
+    }
+
+    async fn call(&self, target: &Target, request: &[Entry]) -> Result<Vec<Outcome>, RequestError> {
         match target {
             Target::Queue { url, region } => {
                 sqs::send(&self.sqs, url, region.as_deref(), request).await
@@ -86,8 +117,8 @@ impl AwsPublisher {
     /// Each entry in a request of its own, so that one that can't be sent does not take its neighbours
     /// along, on this attempt and on every later one. All at once: one after the other, ten slow answers
     /// would outlast the lease. The order within a group is safe, for a request holds one of each at most.
-    async fn send_one_by_one(&self, target: &Target, request: &[Entry]) -> Vec<Outcome> {
-        let calls = request.chunks(1).map(|alone| self.send(target, alone));
+    async fn send_one_by_one(&self, destination: &Destination, request: &[Entry]) -> Vec<Outcome> {
+        let calls = request.chunks(1).map(|alone| self.send(destination, alone));
         let answers = future::join_all(calls).await;
         let is_accepted = |outcome: &Outcome| matches!(outcome, Outcome::Accepted { .. });
         let took_a_neighbour = answers.iter().flatten().flatten().any(is_accepted);
@@ -104,20 +135,7 @@ impl Publish for AwsPublisher {
         if request.is_empty() {
             return Vec::new();
         }
-        let target = &destination.target;
-        match self.send(target, request).await {
-            Ok(outcomes) => outcomes,
-            Err(error) if request.len() == 1 => vec![error.into_outcome_of_one(false)],
-            Err(error) if error.may_be_one_entrys_fault() => {
-                tracing::warn!(
-                    messaging.destination.name = %destination.name,
-                    messaging.batch.message_count = request.len(),
-                    error.r#type = %error.code(),
-                    "a request was refused for what may be one entry's fault; sending one by one"
-                );
-                self.send_one_by_one(target, request).await
-            }
-            Err(error) => vec![error.into_outcome(); request.len()],
-        }
+        let outcomes = self.outcomes(destination, request).await;
+        without_echoes(outcomes, request)
     }
 }

@@ -6,11 +6,13 @@
 //!
 //! ```text
 //! AwsPublisher::publish          aws.rs            which service, and what if the request is refused
+//!   -> span::of                  span.rs           the span of the call, where spans are taken in
 //!   -> sqs::send, sns::send      sqs.rs, sns.rs    entries to the wire, one call
 //!   -> Answer                    answer.rs         the answer's two lists to one outcome per entry
 //!   -> RequestError              request_error.rs  no answer, or a refusal of the whole request
 //!        both ask                classify.rs       error code to failure class, text to bounded text
 //!             by           codes.rs         the table of codes
+//!   -> without_echoes            echo.rs           no text keeps what it repeats of a message
 //! ```
 //!
 //! [`AwsPublisher::inspect`] (inspect.rs) stands beside this: it asks what a queue or topic is like.
@@ -19,9 +21,11 @@ mod answer;
 mod aws;
 mod classify;
 mod codes;
+mod echo;
 mod inspect;
 mod request_error;
 mod sns;
+mod span;
 mod sqs;
 
 use std::future::Future;

@@ -3,11 +3,13 @@
 use aws_sdk_sns::Client;
 use aws_sdk_sns::config::{Config, Region};
 use aws_sdk_sns::error::BuildError;
+use aws_sdk_sns::operation::RequestId;
 use aws_sdk_sns::types::{MessageAttributeValue, PublishBatchRequestEntry};
 use outbox::{Attribute, Entry, Outcome};
 
 use crate::answer::{Answer, entry_id};
 use crate::request_error::RequestError;
+use crate::span::record_request_id;
 
 /// Publishes the entries to the topic with one call.
 pub(crate) async fn send(
@@ -25,7 +27,9 @@ pub(crate) async fn send(
         // SNS answers "Invalid parameter: TopicArn" in any other region than the topic's (case B18).
         .config_override(Config::builder().region(Region::new(region.to_owned())))
         .send()
-        .await?;
+        .await;
+    record_request_id(output.request_id());
+    let output = output?;
 
     let mut answer = Answer::to(request.len());
     for entry in output.successful.unwrap_or_default() {

@@ -7,11 +7,13 @@ use std::time::Instant;
 use outbox::ClaimToken;
 use outbox_publish::Publish;
 use outbox_store::{Claim, Terms, Wanted};
+use tracing::Instrument;
 
 use crate::agenda::Agenda;
 use crate::cutoff::within;
 use crate::error::Error;
 use crate::relay::Relay;
+use crate::span;
 use crate::suspects::{self, Lookout};
 use crate::traffic::Traffic;
 
@@ -147,7 +149,12 @@ impl<P: Publish> Relay<P> {
     ) -> Result<Batch, Error> {
         let terms = Terms { lease: self.policy.lease, claimed_by: &self.claimed_by };
         let claim = self.store.claim(wanted, lost_claims, terms);
-        let claim = within(until, claim).await.map_err(Error::Claim)?;
+        let span = span::claim();
+        let claim = within(until, claim).instrument(span.clone()).await.map_err(Error::Claim);
+        span::record_error(&span, claim.as_ref().err());
+        let claim = claim?;
+        span::record_claim(&span, &claim);
+        drop(span);
         let full_groups = full_groups(wanted, &claim);
         let (probes, unused): (HashSet<_>, HashSet<_>) =
             claim.probes.iter().cloned().partition(|name| claim.has_any_of(name));

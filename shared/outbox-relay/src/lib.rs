@@ -26,6 +26,7 @@ mod pace;
 mod publish;
 mod relay;
 mod report;
+mod span;
 mod suspects;
 mod traffic;
 

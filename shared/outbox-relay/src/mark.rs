@@ -5,10 +5,12 @@ use std::time::{Duration, Instant};
 use outbox::ClaimToken;
 use outbox_publish::Publish;
 use outbox_store::{Marks, Tally};
+use tracing::Instrument;
 
 use crate::cutoff::{Cutoff, before, within};
 use crate::error::Error;
 use crate::relay::Relay;
+use crate::span;
 use crate::traffic::News;
 
 /// The first pause between two tries, doubled each time up to the longest.
@@ -25,6 +27,18 @@ impl<P: Publish> Relay<P> {
     /// Writes the marks of a claim. A repeated try counts what an earlier one had written unnoticed. A row that somebody
     /// else has locked keeps its own mark waiting, not the others'.
     pub(crate) async fn mark(
+        &self,
+        token: ClaimToken,
+        marks: Marks,
+        cutoff: Cutoff,
+    ) -> Result<Tally, Error> {
+        let span = span::mark(token, marks.len());
+        let marked = self.try_to_mark(token, marks, cutoff).instrument(span.clone()).await;
+        span::record_error(&span, marked.as_ref().err());
+        marked
+    }
+
+    async fn try_to_mark(
         &self,
         token: ClaimToken,
         mut marks: Marks,

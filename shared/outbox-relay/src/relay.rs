@@ -8,9 +8,10 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use outbox::{Destinations, RunPolicy};
 use outbox_publish::Publish;
-use outbox_store::Store;
+use outbox_store::{EndedRun, Function, Store};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use crate::agenda::Agenda;
 use crate::claim::{Batch, Claimed, Claimer};
@@ -19,6 +20,7 @@ use crate::error::Error;
 use crate::pace::Pace;
 use crate::publish::{Sent, Shared};
 use crate::report::RunReport;
+use crate::span;
 use crate::suspects::{Lookout, QUIET_WITHIN};
 use crate::traffic::Traffic;
 
@@ -98,13 +100,22 @@ impl<P: Publish> Relay<P> {
         // A failed mark ends the run, and with it what other claims have not sent yet.
         let stop = &stop.child_token();
         let shared = Shared { traffic: &traffic, stop, deadline };
-        let ended = self.check_and_drain(times, shared, &mut report).await;
-        if ended.is_ok() {
-            self.report_ages(&mut report, times.ask_until).await;
-        }
+        let span = span::run();
+        let run = async {
+            let ended = self.check_and_drain(times, shared, &mut report).await;
+            if ended.is_ok() {
+                self.report_ages(&mut report, times.ask_until).await;
+            }
+            ended
+        };
+        let ended = run.instrument(span.clone()).await;
+        span::record_error(&span, ended.as_ref().err());
+        drop(span);
         // Also of a run that failed: what it had sent and marked before is true.
         report.took(started.elapsed());
         report.log();
+        let failure = ended.as_ref().err().map(Error::store);
+        self.write_down(&report, started.elapsed(), failure, times.ask_until).await;
         ended.map(|()| report)
     }
 
@@ -277,6 +288,30 @@ impl<P: Publish> Relay<P> {
             Err(error) => {
                 tracing::warn!(error.r#type = error.code(), "age of the oldest message is unknown");
             }
+        }
+    }
+
+    /// Leaves a row of the run, for `outbox status`. It is worth no failure and no wait: not past what is kept for the run's own
+    /// answer, and not after a failure that leaves nothing to write to.
+    async fn write_down(
+        &self,
+        report: &RunReport,
+        duration: Duration,
+        failure: Option<&outbox_store::Error>,
+        until: Option<Instant>,
+    ) {
+        if failure.is_some_and(outbox_store::Error::leaves_nothing_to_write_to) {
+            return;
+        }
+        let run = EndedRun {
+            function: Function::Relay,
+            run_by: &self.claimed_by,
+            duration,
+            error_code: failure.map(outbox_store::Error::code),
+            report,
+        };
+        if let Err(error) = within(until, self.store.record_run(&run)).await {
+            tracing::warn!(error.r#type = error.code(), "run is not written down in outbox.run");
         }
     }
 }

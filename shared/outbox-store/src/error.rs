@@ -24,6 +24,11 @@ pub enum Error {
     /// The time that the caller gave was up before the next batch. Nothing of that was done.
     #[error("the time for it is up")]
     OutOfTime,
+    /// The database is a replica, or set to take no writes. Nothing was done.
+    #[error(
+        "the database takes no writes, as it is a replica or set read-only: set OUTBOX_DATABASE_URL to the primary, or look at default_transaction_read_only"
+    )]
+    ReadOnly,
     /// The database's outbox is of another version than this program. Run `outbox migrate`, or the right program.
     #[error(
         "the outbox in schema {schema:?} has version {found}, and this program needs version {needed}: {advice}"
@@ -71,6 +76,7 @@ impl Error {
             Self::Database(error) => state_of(error, "connection"),
             Self::Timeout(_) => "timeout",
             Self::OutOfTime => "out_of_time",
+            Self::ReadOnly => "read_only",
             Self::SchemaVersion { .. } | Self::NoOutbox { .. } => "schema_version",
             Self::Migration(_) => "migration",
             Self::Encoding { .. } => "encoding",
@@ -86,6 +92,7 @@ impl Error {
                 None => error.is_closed() || error.as_db_error().is_none(),
             },
             Self::OutOfTime
+            | Self::ReadOnly
             | Self::SchemaVersion { .. }
             | Self::NoOutbox { .. }
             | Self::Migration(_)
@@ -96,6 +103,30 @@ impl Error {
     /// Whether somebody else held a lock for too long.
     pub fn is_lock_timeout(&self) -> bool {
         matches!(self, Self::Database(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE))
+    }
+
+    /// Whether nothing can be written where this error came from: no server was reached, it takes no writes, or it has not
+    /// the outbox that this program knows.
+    pub fn leaves_nothing_to_write_to(&self) -> bool {
+        self.is_read_only()
+            || matches!(
+                self,
+                Self::Connection { .. }
+                    | Self::Timeout(_)
+                    | Self::ReadOnly
+                    | Self::SchemaVersion { .. }
+                    | Self::NoOutbox { .. }
+            )
+    }
+
+    /// Whether the role that signed in lacks a right for it.
+    pub fn is_forbidden(&self) -> bool {
+        matches!(self, Self::Database(error) if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE))
+    }
+
+    /// Whether the server gave the statement up, because it took too long.
+    pub fn is_cancelled(&self) -> bool {
+        matches!(self, Self::Database(error) if error.code() == Some(&SqlState::QUERY_CANCELED))
     }
 
     /// Whether the server has become a replica, or is set to take no writes.

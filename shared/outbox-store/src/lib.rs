@@ -32,6 +32,7 @@ mod due;
 mod error;
 mod examine;
 mod groups;
+mod list;
 mod mark;
 mod migrate;
 mod operation;
@@ -40,8 +41,12 @@ mod producer;
 mod purge;
 pub mod queries;
 mod redrive;
+mod run;
 mod schema;
+mod show;
+mod status;
 mod store;
+mod tail;
 mod time_limits;
 
 pub use archived::{ArchivedRow, PurgeableMessage};
@@ -54,12 +59,21 @@ pub use due::{Breaker, DueDestination};
 pub use error::Error;
 pub use examine::Examination;
 pub use groups::{GroupsFrom, Visited};
+pub use list::{Filter, Listed, ListedMessage, State, When};
 pub use mark::{Marks, Tally};
 pub use migrate::{Migration, SCHEMA_VERSION, migrate, migrations, pending_migrations};
 pub use operation::{Done, Interrupted};
 pub use pause::ALL_DESTINATIONS;
 pub use producer::{Producer, enqueue, receive};
+pub use purge::PurgeableCount;
 pub use redrive::Redrive;
+pub use run::{EndedRun, Function, LastRun, LastRuns};
 pub use schema::{Schema, SchemaError};
+pub use status::{
+    ActivePause, COUNTED_ROWS, DatabaseStatus, DestinationStates, DestinationStatus, OpenBreaker,
+    OpenTransaction, PreparedTransaction, SlotHorizon, Storage,
+};
+pub use show::{AuditEntry, BreakerOf, GroupHead, Message, PauseOf, WantedContent};
 pub use store::Store;
+pub use tail::{Followed, Seen};
 pub use time_limits::TimeLimits;

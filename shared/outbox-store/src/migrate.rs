@@ -8,7 +8,7 @@ use crate::queries;
 use crate::schema::Schema;
 
 /// The number of the latest migration.
-pub const SCHEMA_VERSION: i32 = 4;
+pub const SCHEMA_VERSION: i32 = 5;
 
 macro_rules! migration {
     ($name:literal) => {
@@ -21,6 +21,7 @@ const FILES: &[(&str, &str)] = &[
     migration!("V2__groups_and_breaker"),
     migration!("V3__enqueue_refuses"),
     migration!("V4__dead_letters"),
+    migration!("V5__runs"),
 ];
 
 /// Two programs must not migrate at once: refinery takes no lock. The number is arbitrary, ours alone.

@@ -48,13 +48,18 @@ pub async fn receive<C: GenericClient>(
 #[derive(Clone, Debug)]
 pub struct Producer {
     enqueue: String,
+    enqueued_before: String,
     receive: String,
 }
 
 impl Producer {
     /// The calls for that schema.
     pub fn new(schema: &Schema) -> Self {
-        Self { enqueue: queries::ENQUEUE.render(schema), receive: queries::RECEIVE.render(schema) }
+        Self {
+            enqueue: queries::ENQUEUE.render(schema),
+            enqueued_before: queries::ENQUEUED_BEFORE.render(schema),
+            receive: queries::RECEIVE.render(schema),
+        }
     }
 
     /// See [`enqueue`].
@@ -83,6 +88,27 @@ impl Producer {
         ];
         let row = client.query_typed_one(&self.enqueue, &params).await?;
         Ok(row.get("id"))
+    }
+
+    /// The ids of those messages that are in the outbox already, so that enqueueing them inserts nothing. What somebody else
+    /// enqueues at the same time may be missing.
+    ///
+    /// # Errors
+    /// [`Error::Database`]; the transaction is aborted, as after any failed statement.
+    pub async fn enqueued_before<C: GenericClient>(
+        &self,
+        client: &C,
+        messages: impl IntoIterator<Item = &NewMessage>,
+    ) -> Result<Vec<i64>, Error> {
+        let known = messages.into_iter().filter_map(|m| Some((m.message_id?, &*m.destination)));
+        let (message_ids, destinations): (Vec<Uuid>, Vec<&str>) = known.unzip();
+        if message_ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let params =
+            [(&message_ids as _, Type::UUID_ARRAY), (&destinations as _, Type::TEXT_ARRAY)];
+        let rows = client.query_typed(&self.enqueued_before, &params).await?;
+        Ok(rows.iter().map(|row| row.get("id")).collect())
     }
 
     /// See [`receive`].

@@ -69,6 +69,8 @@ mod table {
              "failed_requests", "breaker_open", "probe_due"]);
     pub(crate) const PURGE: Query = query!(purge,
         [INT8, INT8], ["id"]);
+    pub(crate) const PURGE_PREVIEW: Query = query!(purge_preview,
+        [INT8, INT8], ["destination", "n_messages", "oldest_at"]);
     pub(crate) const PURGEABLE: Query = query!(purgeable,
         [INT8, INT8, INT8],
         ["id", "message_id", "destination", "message_group", "message_type", "content_type", "correlation_id",
@@ -97,12 +99,65 @@ mod table {
     pub(crate) const BACKLOG: Query = query!(backlog,
         [], ["destination", "due", "retrying", "scheduled", "claimed", "dead", "oldest_due_seconds",
          "paused", "breaker_open", "held_groups", "held"]);
+    pub(crate) const LIST: Query = query!(list,
+        [TEXT, TEXT, TEXT, TEXT, TEXT, TEXT, INT8, INT8, BOOL, INT8, INT8, INT8],
+        ["id", "message_id", "destination", "message_type", "message_group", "status", "attempts", "created_ms",
+         "available_ms", "dispatched_ms", "dead_ms", "dead_reason", "last_error_code", "correlation_id", "now_ms", "n_looked_at", "last_id"]);
+    pub(crate) const LIST_UNFINISHED: Query = query!(list_unfinished,
+        [TEXT, TEXT, TEXT, TEXT, TEXT, TEXT, INT8, INT8, BOOL, INT8, INT8],
+        ["id", "message_id", "destination", "message_type", "message_group", "status", "attempts", "created_ms",
+         "available_ms", "dispatched_ms", "dead_ms", "dead_reason", "last_error_code", "correlation_id", "now_ms"]);
+    pub(crate) const LIST_DEAD: Query = query!(list_dead,
+        [TEXT, TEXT, TEXT, TEXT, TEXT, TEXT, INT8, INT8, BOOL, INT8, INT8],
+        ["id", "message_id", "destination", "message_type", "message_group", "status", "attempts", "created_ms",
+         "available_ms", "dispatched_ms", "dead_ms", "dead_reason", "last_error_code", "correlation_id", "now_ms"]);
+    pub(crate) const LIST_COPIES: Query = query!(list_copies,
+        [UUID],
+        ["id", "message_id", "destination", "message_type", "message_group", "status", "attempts", "created_ms",
+         "available_ms", "dispatched_ms", "dead_ms", "dead_reason", "last_error_code", "correlation_id", "now_ms"]);
+    pub(crate) const SHOW: Query = query!(show,
+        [INT8, UUID, BOOL, BOOL],
+        ["id", "message_id", "destination", "message_type", "message_group", "status", "attempts", "lost_claims",
+         "content_type", "correlation_id", "traceparent", "tracestate", "payload_bytes", "payload", "header_names",
+         "headers", "created_ms", "available_ms", "first_failed_ms", "locked_until_ms", "dispatched_ms", "dead_ms",
+         "now_ms", "claimed_by", "broker_message_id", "dead_reason", "last_error_code", "last_error", "holds_group",
+         "paused_name", "paused_by", "pause_reason", "paused_ms", "breaker_opened_ms", "probe_ms", "breaker_code",
+         "head_id", "head_is_dead"]);
+    pub(crate) const AUDIT_OF: Query = query!(audit_of,
+        [INT8_ARRAY, TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT8],
+        ["acted_ms", "actor", "db_user", "action", "reason", "names_it"]);
+    pub(crate) const TAIL: Query = query!(tail,
+        [INT8, INT8_ARRAY, TEXT_ARRAY, INT8],
+        ["id", "message_id", "destination", "message_type", "message_group", "correlation_id", "attempts",
+         "last_error_code", "dead_reason", "known", "state", "now_ms"]);
     pub(crate) const EXAMINE: Query = query!(examine,
         [TEXT], ["server_version", "encoding", "database", "role", "takes_writes", "clock_ms", "missing_rights"]);
+    pub(crate) const TAKES_WRITES: Query = query!(takes_writes,
+        [], ["takes_writes"]);
+    pub(crate) const DESTINATION_STATUS: Query = query!(destination_status,
+        [INT8], ["destination", "due", "retrying", "scheduled", "claimed", "dead", "oldest_due_seconds", "paused",
+                 "breaker_open", "held_groups", "held", "is_bounded", "oldest_waiting_seconds", "held_group", "dead_codes"]);
+    pub(crate) const DESTINATION_STATES: Query = query!(destination_states,
+        [], ["name", "paused_at", "paused_seconds", "paused_by", "pause_reason", "opened_at", "open_seconds", "error_code",
+             "failed_probes", "probe_in_seconds"]);
+    pub(crate) const DATABASE_STATUS: Query = query!(database_status,
+        [], ["takes_writes", "schema_version", "age_seconds", "pid", "state", "application_name", "hidden_sessions",
+             "prepared_name", "prepared_seconds", "slot_name", "slot_in_use", "slot_age_transactions", "live_rows",
+             "dead_rows", "table_bytes", "index_bytes", "vacuumed_seconds_ago"]);
+    pub(crate) const KNOWS_DESTINATION: Query = query!(knows_destination,
+        [TEXT], ["known"]);
+    pub(crate) const RECORD_RUN: Query = query!(record_run,
+        [TEXT, TEXT, INT8, TEXT, JSONB], ["recorded"]);
+    pub(crate) const LAST_RUNS: Query = query!(last_runs,
+        [], ["function", "run_by", "ended_at", "ended_seconds_ago", "duration_seconds", "error_code", "report"]);
     pub(crate) const SCHEMA_VERSION: Query = query!(schema_version,
+        [], ["version"]);
+    pub(crate) const SERVES_SINCE: Query = query!(serves_since,
         [], ["version"]);
     pub(crate) const ENQUEUE: Query = query!(enqueue,
         [TEXT, TEXT, TEXT, TEXT, UUID, JSONB, TEXT, TEXT, TEXT, TEXT, TEXT], ["id"]);
+    pub(crate) const ENQUEUED_BEFORE: Query = query!(enqueued_before,
+        [UUID_ARRAY, TEXT_ARRAY], ["id"]);
     pub(crate) const RECEIVE: Query = query!(receive,
         [TEXT, UUID], ["is_first"]);
 }
@@ -125,6 +180,7 @@ pub const ALL: &[Query] = &[
     UNLOCKED,
     DUE,
     PURGE,
+    PURGE_PREVIEW,
     PURGEABLE,
     PURGE_ARCHIVED,
     NOW,
@@ -137,9 +193,25 @@ pub const ALL: &[Query] = &[
     RESUME,
     RESUME_GROUP,
     BACKLOG,
+    LIST,
+    LIST_UNFINISHED,
+    LIST_DEAD,
+    LIST_COPIES,
+    SHOW,
+    AUDIT_OF,
+    TAIL,
     EXAMINE,
+    TAKES_WRITES,
+    DESTINATION_STATUS,
+    DESTINATION_STATES,
+    DATABASE_STATUS,
+    KNOWS_DESTINATION,
+    RECORD_RUN,
+    LAST_RUNS,
     SCHEMA_VERSION,
+    SERVES_SINCE,
     ENQUEUE,
+    ENQUEUED_BEFORE,
     RECEIVE,
 ];
 

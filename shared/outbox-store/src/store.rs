@@ -1,5 +1,7 @@
 //! The store: a pool and the statements, rendered once for the configured schema.
 
+use std::cmp::Ordering;
+
 use deadpool_postgres::Pool;
 
 use crate::connection;
@@ -37,6 +39,7 @@ pub(crate) struct Sql {
     pub(crate) unlocked: String,
     pub(crate) due: String,
     pub(crate) purge: String,
+    pub(crate) purge_preview: String,
     pub(crate) purgeable: String,
     pub(crate) purge_archived: String,
     pub(crate) now: String,
@@ -49,8 +52,23 @@ pub(crate) struct Sql {
     pub(crate) resume: String,
     pub(crate) resume_group: String,
     pub(crate) backlog: String,
+    pub(crate) list: String,
+    pub(crate) list_unfinished: String,
+    pub(crate) list_dead: String,
+    pub(crate) list_copies: String,
+    pub(crate) show: String,
+    pub(crate) audit_of: String,
+    pub(crate) tail: String,
     pub(crate) examine: String,
+    pub(crate) takes_writes: String,
+    pub(crate) destination_status: String,
+    pub(crate) destination_states: String,
+    pub(crate) database_status: String,
+    pub(crate) knows_destination: String,
+    pub(crate) record_run: String,
+    pub(crate) last_runs: String,
     schema_version: String,
+    serves_since: String,
 }
 
 impl Store {
@@ -72,6 +90,7 @@ impl Store {
             unlocked: queries::UNLOCKED.render(&schema),
             due: queries::DUE.render(&schema),
             purge: queries::PURGE.render(&schema),
+            purge_preview: queries::PURGE_PREVIEW.render(&schema),
             purgeable: queries::PURGEABLE.render(&schema),
             purge_archived: queries::PURGE_ARCHIVED.render(&schema),
             now: queries::NOW.render(&schema),
@@ -84,13 +103,29 @@ impl Store {
             resume: queries::RESUME.render(&schema),
             resume_group: queries::RESUME_GROUP.render(&schema),
             backlog: queries::BACKLOG.render(&schema),
+            list: queries::LIST.render(&schema),
+            list_unfinished: queries::LIST_UNFINISHED.render(&schema),
+            list_dead: queries::LIST_DEAD.render(&schema),
+            list_copies: queries::LIST_COPIES.render(&schema),
+            show: queries::SHOW.render(&schema),
+            audit_of: queries::AUDIT_OF.render(&schema),
+            tail: queries::TAIL.render(&schema),
             examine: queries::EXAMINE.render(&schema),
+            takes_writes: queries::TAKES_WRITES.render(&schema),
+            destination_status: queries::DESTINATION_STATUS.render(&schema),
+            destination_states: queries::DESTINATION_STATES.render(&schema),
+            database_status: queries::DATABASE_STATUS.render(&schema),
+            knows_destination: queries::KNOWS_DESTINATION.render(&schema),
+            record_run: queries::RECORD_RUN.render(&schema),
+            last_runs: queries::LAST_RUNS.render(&schema),
             schema_version: queries::SCHEMA_VERSION.render(&schema),
+            serves_since: queries::SERVES_SINCE.render(&schema),
         };
         Self { pool, sql: sql.into(), schema }
     }
 
-    /// Checks that the database's outbox is of the version that this program knows. Once, at the first use.
+    /// Checks that this program works with the database's outbox: it is of the version that the program knows, or of a later one
+    /// that still serves it, so that functions can be deployed after a migration. Once, at the first use.
     ///
     /// # Errors
     /// [`Error::NoOutbox`] or [`Error::SchemaVersion`] say what to do; others are the connection's.
@@ -105,11 +140,32 @@ impl Store {
         };
         let found: i32 = rows[0].get("version");
         let advice = match found.cmp(&SCHEMA_VERSION) {
-            std::cmp::Ordering::Equal => return Ok(()),
-            std::cmp::Ordering::Less => "run `outbox migrate`",
-            std::cmp::Ordering::Greater => "deploy the newer program",
+            Ordering::Equal => return Ok(()),
+            Ordering::Less => "run `outbox migrate`",
+            Ordering::Greater if self.is_served().await? => return Ok(()),
+            Ordering::Greater => "deploy the newer program",
         };
         Err(Error::SchemaVersion { schema, found, needed: SCHEMA_VERSION, advice })
+    }
+
+    /// Whether a later outbox says that it works with this program.
+    async fn is_served(&self) -> Result<bool, Error> {
+        let rows = connection::query(&self.pool, &self.sql.serves_since, &[]).await?;
+        Ok(rows[0].get::<_, i32>("version") <= SCHEMA_VERSION)
+    }
+
+    /// Checks that the database takes writes, before something is begun that consists of them.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`] if it does not. Idle connections are given up then: after a fail-over they lead to the old server,
+    /// and a new one may lead to the right one.
+    pub async fn check_takes_writes(&self) -> Result<(), Error> {
+        let rows = connection::query(&self.pool, &self.sql.takes_writes, &[]).await?;
+        if rows[0].get("takes_writes") {
+            return Ok(());
+        }
+        self.pool.retain(|_, _| false);
+        Err(Error::ReadOnly)
     }
 }
 

@@ -43,12 +43,13 @@ pub(crate) fn size(bytes: usize, destination: &Destination) -> Result<(), Defect
 pub(crate) fn group(group: Option<&str>, destination: &Destination) -> Result<(), Defect> {
     let is_sent = destination.target.is_fifo() || destination.fair;
     let Some(group) = group.filter(|_| is_sent) else { return Ok(()) };
+    let n_chars = group.chars().count();
     let problem = if group.is_empty() {
-        "is empty"
-    } else if group.chars().count() > MAX_GROUP_CHARS {
-        "is too long"
-    } else if !group.bytes().all(|b| b.is_ascii_graphic()) {
-        "has another character"
+        "is empty".to_owned()
+    } else if n_chars > MAX_GROUP_CHARS {
+        format!("has {n_chars} characters")
+    } else if let Some((at, c)) = group.char_indices().find(|(_, c)| !c.is_ascii_graphic()) {
+        format!("has the character U+{:04X} at byte {at}", u32::from(c))
     } else {
         return Ok(());
     };
@@ -326,5 +327,18 @@ mod tests {
         }
         let longest = "g".repeat(128);
         assert_eq!(defect_of(FIFO, |m| m.message_group = Some(longest)), None);
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_group_is_named_and_the_group_is_not_shown() {
+        let long = "g".repeat(129);
+        for (wrong, said) in [
+            ("tenant a", "has the character U+0020 at byte 6"),
+            ("zürich", "has the character U+00FC at byte 1"),
+            (long.as_str(), "has 129 characters"),
+        ] {
+            let error = group(Some(wrong), &destination(FIFO)).unwrap_err().to_string();
+            assert!(error.contains(said) && !error.contains(wrong), "{error}");
+        }
     }
 }

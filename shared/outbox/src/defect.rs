@@ -69,7 +69,7 @@ pub enum Defect {
     )]
     Group {
         /// Which rule.
-        problem: &'static str,
+        problem: String,
     },
     /// The message was claimed more often than it may be, and sent alone: it ends its relay each time.
     #[error(
@@ -118,7 +118,7 @@ mod tests {
             Defect::AttributeName { name: name.clone(), problem },
             Defect::AttributeValue { name, problem },
             Defect::Headers,
-            Defect::Group { problem },
+            Defect::Group { problem: problem.to_owned() },
             Defect::NoOutcome { attempts: 10, max_attempts: 10 },
         ] {
             assert!(page.contains(&format!("| `{}` |", defect.code())), "{defect}");

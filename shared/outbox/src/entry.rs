@@ -4,6 +4,8 @@ use crate::check;
 use crate::defect::Defect;
 use crate::destination::Destination;
 use crate::message::Message;
+use crate::target::Target;
+use crate::trace::TraceContext;
 
 /// One entry of a batch request. It exists only for a message that its destination can take.
 #[derive(Clone, Debug)]
@@ -16,6 +18,9 @@ pub struct Entry {
     pub group_id: Option<String>,
     /// `MessageDeduplicationId`, on FIFO targets: the message id, the same on every attempt.
     pub deduplication_id: Option<String>,
+    /// The system attribute `AWSTraceHeader`, for a queue and a well-formed `traceparent`. It counts neither as an attribute
+    /// nor against the limits.
+    pub trace_header: Option<String>,
     /// Bytes that count against the limits: body plus attribute names, types and values.
     pub bytes: usize,
 }
@@ -72,6 +77,7 @@ impl Entry {
                 Ok(Self {
                     group_id: group_id(&message, destination),
                     deduplication_id: fifo.then(|| message.message_id.to_string()),
+                    trace_header: trace_header(&message, destination),
                     message,
                     attributes,
                     bytes,
@@ -140,10 +146,16 @@ fn group_id(message: &Message, destination: &Destination) -> Option<String> {
     }
 }
 
+/// SNS takes no system attributes. A `traceparent` that is not well formed is sent as it is, and has no other form.
+fn trace_header(message: &Message, destination: &Destination) -> Option<String> {
+    let Target::Queue { .. } = destination.target else { return None };
+    Some(TraceContext::parse(message.traceparent.as_deref()?)?.x_ray_header())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Target, message::tests::message};
+    use crate::message::tests::message;
 
     fn queue(name: &str) -> Destination {
         let arn = format!("arn:aws:sqs:eu-west-1:1:{name}");
@@ -195,5 +207,53 @@ mod tests {
         let entry = Entry::prepare(message, &destination).unwrap();
         assert_eq!(entry.group_id.as_deref(), Some("tenant-1"));
         assert_eq!(entry.deduplication_id, None);
+    }
+
+    const TRACEPARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
+    fn traced(traceparent: &str) -> Message {
+        Message { traceparent: Some(traceparent.to_owned()), ..message(7) }
+    }
+
+    #[test]
+    fn a_queue_is_told_a_well_formed_trace_in_a_system_attribute_that_costs_no_bytes() {
+        let entry = Entry::prepare(traced(TRACEPARENT), &queue("q")).unwrap();
+        let header = "Root=1-4bf92f35-77b34da6a3ce929d0e0e4736;Parent=00f067aa0ba902b7;Sampled=1";
+        assert_eq!(entry.trace_header.as_deref(), Some(header));
+        let untraced = Entry::prepare(message(7), &queue("q")).unwrap();
+        assert_eq!(untraced.trace_header, None);
+        let attribute = "traceparent".len() + "String".len() + TRACEPARENT.len();
+        assert_eq!(entry.bytes, untraced.bytes + attribute);
+    }
+
+    #[test]
+    fn a_topic_takes_no_system_attribute() {
+        let topic = Target::parse("arn:aws:sns:eu-west-1:1:t").unwrap();
+        let entry =
+            Entry::prepare(traced(TRACEPARENT), &Destination::new("events", topic)).unwrap();
+        assert_eq!(entry.trace_header, None);
+    }
+
+    /// A trace is never worth a message.
+    #[test]
+    fn a_traceparent_that_is_not_well_formed_is_sent_as_it_is_and_nothing_else() {
+        for traceparent in ["", "00-xyz", "00-00000000000000000000000000000000-00f067aa0ba902b7-01"]
+        {
+            let entry = Entry::prepare(traced(traceparent), &queue("q")).unwrap();
+            assert_eq!(entry.trace_header, None, "{traceparent}");
+            let sent = entry.attributes.iter().find(|attribute| attribute.name == "traceparent");
+            let sent = sent.map_or("", |attribute| attribute.value.as_str());
+            assert_eq!(sent, traceparent);
+        }
+    }
+
+    /// The quota of ten attributes is for those of the message.
+    #[test]
+    fn ten_attributes_leave_room_for_the_trace_header() {
+        let headers: Vec<_> = (0..6).map(|n| format!(r#""h{n}": "x""#)).collect();
+        let message =
+            Message { headers: format!("{{{}}}", headers.join(",")), ..traced(TRACEPARENT) };
+        let entry = Entry::prepare(message, &queue("q")).unwrap();
+        assert_eq!((entry.attributes.len(), entry.trace_header.is_some()), (10, true));
     }
 }

@@ -23,6 +23,8 @@ mod outcome;
 mod packer;
 mod policy;
 mod target;
+pub mod telemetry;
+mod trace;
 
 pub use archive_location::{ArchiveLocation, ArchiveLocationError};
 pub use backoff::Backoff;
@@ -36,3 +38,4 @@ pub use outcome::{DeadReason, Failure, FailureClass, Mark, Outcome, Scope, blame
 pub use packer::Packer;
 pub use policy::RunPolicy;
 pub use target::{Target, TargetError};
+pub use trace::TraceContext;

@@ -54,6 +54,27 @@ async fn a_stream_is_enqueued_in_order_under_the_role_of_a_producer() {
 }
 
 #[tokio::test]
+async fn a_file_that_is_enqueued_again_tells_what_was_there_already() {
+    let db = Database::fresh().await;
+    let line = |n: u32| {
+        let id = format!("0192a4c8-1111-7abc-8def-{n:012}");
+        json!({ "destination": "orders", "message_type": "t", "payload": "p", "message_id": id })
+            .to_string()
+    };
+    let file = |numbers: &[u32]| numbers.iter().map(|n| line(*n) + "\n").collect::<String>();
+    let url = db.url_as("outbox_producer").await;
+    let said = async |input: String| {
+        let (code, said) = enqueue(&url, &input, &[]).await;
+        assert_eq!(code, Some(0), "{said}");
+        serde_json::from_str::<Value>(&said).unwrap()
+    };
+    assert_eq!(said(file(&[1, 2, 3])).await, json!({ "enqueued": 3, "last_line": 3 }));
+    let again = json!({ "enqueued": 2, "already_there": 4, "last_line": 6 });
+    assert_eq!(said(file(&[1, 2, 3, 4, 5, 4])).await, again);
+    assert_eq!(db.value::<i64>("SELECT count(*) FROM outbox.message").await, 5);
+}
+
+#[tokio::test]
 async fn every_field_of_a_line_reaches_its_column() {
     let db = Database::fresh().await;
     let line = json!({

@@ -63,6 +63,20 @@ async fn until_drained_says_how_much_a_pause_holds_and_does_not_wait_for_it() {
 }
 
 #[tokio::test]
+async fn until_drained_says_how_much_a_dead_message_holds() {
+    let db = Database::fresh().await;
+    let endpoint = Endpoint::start();
+    db.insert(3, "'orders'", "'customer-7'").await;
+    db.run("UPDATE outbox.message SET dead_at = now(), dead_reason = 'refused', holds_group = true WHERE id = 1")
+        .await;
+    let ended = Process::start(relay(&db.url(), &endpoint, &["--until-drained"])).ended().await;
+    assert_eq!(ended.code, Some(0), "{}", ended.output);
+    let said = "held behind a dead message of their group: 2 messages for orders; see outbox list --status dead\n\
+                nothing else is left to send\n";
+    assert!(ended.stdout.ends_with(said), "{}", ended.output);
+}
+
+#[tokio::test]
 async fn until_drained_says_how_many_have_died_and_ends_well() {
     let db = Database::fresh().await;
     let endpoint = Endpoint::start();

@@ -5,7 +5,9 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use outbox_tests::{eventually, postgres_bin};
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, SignatureAlgorithm};
+use rcgen::{
+    BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, SignatureAlgorithm, date_time_ymd,
+};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpListener;
 use tokio::process::{Child, Command};
@@ -22,15 +24,20 @@ pub(super) struct Authority {
 
 /// A server's certificate and key, as PEM.
 pub(super) struct Certificate {
-    certificate: String,
-    key: String,
+    pub(super) certificate: String,
+    pub(super) key: String,
 }
 
 impl Authority {
     pub(super) fn new() -> Self {
+        Self::signing_with(&rcgen::PKCS_ECDSA_P256_SHA256)
+    }
+
+    /// One that signs whatever it signs with this algorithm.
+    pub(super) fn signing_with(algorithm: &'static SignatureAlgorithm) -> Self {
         let mut params = CertificateParams::new([]).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let key = KeyPair::generate().unwrap();
+        let key = KeyPair::generate_for(algorithm).unwrap();
         let pem = params.self_signed(&key).unwrap().pem();
         Self { issuer: Issuer::new(params, key), pem }
     }
@@ -40,8 +47,19 @@ impl Authority {
         host: &str,
         algorithm: &'static SignatureAlgorithm,
     ) -> Certificate {
+        self.certify_until(host, algorithm, 4096)
+    }
+
+    /// A certificate that has expired when that year began.
+    pub(super) fn certify_until(
+        &self,
+        host: &str,
+        algorithm: &'static SignatureAlgorithm,
+        year: i32,
+    ) -> Certificate {
         let key = KeyPair::generate_for(algorithm).unwrap();
-        let params = CertificateParams::new([host.to_owned()]).unwrap();
+        let mut params = CertificateParams::new([host.to_owned()]).unwrap();
+        params.not_after = date_time_ymd(year, 1, 1);
         let certificate = params.signed_by(&key, &self.issuer).unwrap().pem();
         Certificate { certificate, key: key.serialize_pem() }
     }
@@ -50,13 +68,22 @@ impl Authority {
 /// A running server; it is stopped and its data removed when dropped.
 pub(super) struct Server {
     directory: PathBuf,
-    port: u16,
+    pub(super) port: u16,
     process: Child,
 }
 
 impl Server {
     /// A server that offers TLS with that certificate, and keeps the authority's own beside its data.
     pub(super) async fn start(authority: &Authority, certificate: &Certificate) -> Self {
+        Self::start_with(authority, certificate, &[]).await
+    }
+
+    /// The same with further settings, which win.
+    pub(super) async fn start_with(
+        authority: &Authority,
+        certificate: &Certificate,
+        settings: &[&str],
+    ) -> Self {
         let template = std::env::temp_dir().join("outbox-tls.XXXXXX");
         let directory = output("mktemp", &["-d", template.to_str().unwrap()]).await;
         let directory = PathBuf::from(directory.trim());
@@ -85,6 +112,9 @@ impl Server {
         ] {
             command.args(["-c", &setting]);
         }
+        for setting in settings {
+            command.args(["-c", setting]);
+        }
         let process = command.stderr(Stdio::null()).kill_on_drop(true).spawn().unwrap();
         let server = Self { directory, port, process };
         // Being turned away is an answer, too.
@@ -101,6 +131,16 @@ impl Server {
     /// The superuser's address of it, by this name of this machine.
     pub(super) fn url(&self, host: &str) -> String {
         format!("postgres://postgres:{PASSWORD}@{host}:{}/postgres", self.port)
+    }
+
+    /// From now on it shows another certificate, of another authority.
+    pub(super) async fn change(&self, authority: &Authority, certificate: &Certificate) {
+        let in_it = |name: &str| self.directory.join(name).to_str().unwrap().to_owned();
+        write(&in_it("ca.pem"), &authority.pem).await;
+        write(&in_it("server.pem"), &certificate.certificate).await;
+        write(&in_it("server.key"), &certificate.key).await;
+        let id = self.process.id().unwrap().to_string();
+        assert!(Command::new("kill").args(["-HUP", &id]).status().await.unwrap().success());
     }
 
     /// The file of the authority that signed its certificate.

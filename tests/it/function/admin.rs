@@ -91,6 +91,65 @@ async fn the_admin_function_looks_discards_and_lets_a_held_group_go_on() {
 }
 
 #[tokio::test]
+async fn the_admin_function_lists_and_shows_and_keeps_payloads_unless_asked() {
+    let db = Database::fresh().await;
+    let admin = admin(&db).await;
+    let ids = db.pending(3).await;
+    db.run("UPDATE outbox.message SET payload = 's3cret', headers = '{\"tenant\": \"acme\"}'")
+        .await;
+    db.run("UPDATE outbox.message SET dead_at = now(), dead_reason = 'defect', last_error_code = 'no_route' WHERE id = 2")
+        .await;
+
+    let list = json!({ "command": "list", "status": "dead", "limit": 10 });
+    let page = admin.invoke(&list, MINUTE).await.unwrap();
+    assert_eq!((&page["messages"][0]["id"], &page["next"]), (&json!(2), &Value::Null), "{page}");
+    let list = json!({ "command": "list", "type": page["messages"][0]["message_type"], "limit": 2, "oldest_first": true });
+    let page = admin.invoke(&list, MINUTE).await.unwrap();
+    assert_eq!(page["next"], json!(ids[1]), "{page}");
+
+    let mut show = json!({ "command": "show", "id": 2 });
+    let shown = admin.invoke(&show, MINUTE).await.unwrap();
+    assert!(
+        shown["messages"][0]["last_error"]["meaning"]
+            .as_str()
+            .unwrap()
+            .contains("OUTBOX_DESTINATIONS")
+    );
+    assert!(
+        !shown.to_string().contains("s3cret") && !shown.to_string().contains("acme"),
+        "{shown}"
+    );
+    show["payload"] = json!(true);
+    show["headers"] = json!(true);
+    let shown = admin.invoke(&show, MINUTE).await.unwrap();
+    let message = &shown["messages"][0];
+    assert_eq!(
+        (&message["payload"], &message["headers"]["tenant"]),
+        (&json!("s3cret"), &json!("acme"))
+    );
+    let gone = admin.invoke(&json!({ "command": "show", "id": 77 }), MINUTE).await.unwrap();
+    assert_eq!(gone["messages"], json!([]), "{gone}");
+    assert!(gone["advice"].as_str().unwrap().contains("OUTBOX_ARCHIVE"), "{gone}");
+
+    let tail = admin.invoke(&json!({ "command": "tail" }), MINUTE).await.unwrap_err();
+    assert!(
+        tail["errorMessage"].as_str().unwrap().contains("for the command line; list"),
+        "{tail}"
+    );
+    assert!(!admin.process.output().contains("s3cret"), "{}", admin.process.output());
+}
+
+#[tokio::test]
+async fn who_asks_the_admin_function_is_kept_in_the_audit() {
+    let db = Database::fresh().await;
+    let admin = admin(&db).await;
+    let pause = json!({ "command": "pause", "destination": "orders", "reason": "repair", "operator": "ada" });
+    assert_eq!(admin.invoke(&pause, MINUTE).await.unwrap()["paused"], true);
+    let actor: String = db.value("SELECT actor FROM outbox.audit").await;
+    assert!(actor.starts_with("ada by admin function"), "{actor}");
+}
+
+#[tokio::test]
 async fn the_admin_function_refuses_what_is_no_command_and_shows_those_there_are() {
     let db = Database::fresh().await;
     let admin = admin(&db).await;

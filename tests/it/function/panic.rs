@@ -2,7 +2,7 @@
 
 use outbox_tests::Database;
 use outbox_tests::endpoint::Endpoint;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::metrics::metric_lines;
 use super::{MINUTE, relay};
@@ -27,6 +27,14 @@ async fn a_panic_fails_its_own_run_and_the_same_process_serves_the_next() {
         assert_eq!(db.count("claimed").await, 5 * n, "what it had claimed waits for its lease");
     }
     assert_eq!(endpoint.calls(), 0);
+    let panicked = relay.process.logged("panicked").unwrap();
+    assert_eq!((&panicked["level"], &panicked["error.type"]), (&json!("ERROR"), &json!("panic")));
+    for name in ["requestId", "error", "location"] {
+        assert!(panicked[name].is_string(), "{name}: {panicked}");
+    }
+    let output = relay.process.output();
+    let is_json = |line: &str| serde_json::from_str::<Value>(line).is_ok();
+    assert!(output.lines().all(is_json), "a panic is told in one line: {output}");
 
     let repair =
         "UPDATE outbox.message SET message_type = 'order.placed.v1' WHERE message_type IS NULL";

@@ -4,7 +4,7 @@ use saphyr::{LoadableYamlNode, Scalar, Yaml};
 use serde_json::{Map, Value};
 
 /// A template as plain JSON.
-pub(super) fn read(text: &str) -> Value {
+pub(crate) fn read(text: &str) -> Value {
     let documents = Yaml::load_from_str(text).unwrap();
     let [document] = documents.as_slice() else { panic!("{} documents", documents.len()) };
     value(document)

@@ -24,6 +24,9 @@ fn read_entry(target: &str, entry: &Value) -> Received {
         attributes: attributes.map(read_attribute).collect(),
         group_id: text("MessageGroupId"),
         deduplication_id: text("MessageDeduplicationId"),
+        trace_header: entry["MessageSystemAttributes"]["AWSTraceHeader"]["StringValue"]
+            .as_str()
+            .map(str::to_owned),
         delay_seconds: entry.get("DelaySeconds").map(Value::to_string),
         ..Received::default()
     }

@@ -45,6 +45,8 @@ pub struct Received {
     pub group_id: Option<String>,
     /// `MessageDeduplicationId`.
     pub deduplication_id: Option<String>,
+    /// The system attribute `AWSTraceHeader`.
+    pub trace_header: Option<String>,
     /// `DelaySeconds`, which the relay never sends.
     pub delay_seconds: Option<String>,
     /// `Subject`, which the relay never sends.

@@ -40,7 +40,13 @@ async fn serve(
             }
             Answer::Drop => return Err(Dropped),
             Answer::Hang => future::pending().await,
-            answer => return Ok(write(&request, answer)),
+            answer => {
+                let mut response = write(&request, answer);
+                let id = format!("request-{}", request.number);
+                let id = id.parse().expect("letters and digits are a header value");
+                response.headers_mut().insert("x-amzn-requestid", id);
+                return Ok(response);
+            }
         };
     }
 }

@@ -63,6 +63,8 @@ impl<'a> Run<'a> {
         progress: impl Fn(&PurgeReport),
     ) -> Result<(), PurgeFailure> {
         self.limits.in_time(self.purge.store.check_version()).await?;
+        // Else it would be tried again until the time is up, and end with an error that names no cause.
+        self.limits.in_time(self.purge.store.check_takes_writes()).await?;
         let mut patience = Patience::until(self.limits.start_until);
         loop {
             match self.step().await {

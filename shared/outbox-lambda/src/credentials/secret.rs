@@ -87,7 +87,7 @@ fn what_is_wrong(error: &SdkError<GetSecretValueError>) -> CredentialsError {
     match error {
         SdkError::ServiceError(answer) => {
             let code = answer.err().code().unwrap_or("unknown");
-            let said = answer.err().message().unwrap_or("no message");
+            let said = first_line(answer.err().message().unwrap_or("no message"));
             let problem = format!("Secrets Manager refuses the secret: {code}: {said}");
             if PERMANENT.contains(&code) {
                 CredentialsError::permanent(problem)
@@ -108,6 +108,11 @@ fn what_is_wrong(error: &SdkError<GetSecretValueError>) -> CredentialsError {
             "Secrets Manager does not answer; check its endpoint in the VPC, or the way to the internet",
         ),
     }
+}
+
+/// A refused signature is followed by the canonical request, with the session token in it.
+fn first_line(text: &str) -> String {
+    text.trim().lines().next().unwrap_or_default().chars().take(500).collect()
 }
 
 /// `{"username": ..., "password": ...}`, and where RDS writes them `host`, `port` and `dbname`.
@@ -162,6 +167,14 @@ mod tests {
             };
             assert_eq!(login, Login { place, ..Login::new("relay", "pw") });
         }
+    }
+
+    #[test]
+    fn of_a_refusal_the_first_line_is_told() {
+        let refusal = "\n The signature does not match.\n\nx-amz-security-token:s3cret\n";
+        assert_eq!(first_line(refusal), "The signature does not match.");
+        assert_eq!(first_line(&"ü".repeat(600)), "ü".repeat(500));
+        assert_eq!(first_line(""), "");
     }
 
     #[test]

@@ -1,14 +1,20 @@
-//! One metric line, in `CloudWatch`'s embedded metric format: one JSON object, with nothing before or after it.
+//! One metric line, in `CloudWatch`'s embedded metric format: one JSON object, with nothing before or after it. The format
+//! is metrique's; what is here decides what goes in.
 //!
 //! `CloudWatch` says nothing about a line that it cannot take; it only counts it in a metric of its own. So whatever
-//! would spoil one is left out here: a value that is no finite number (JSON has none, and null is refused), a
-//! dimension without a value, a character outside ASCII.
+//! would spoil one is left out here: a value that is no finite number (metrique would make a huge one of an infinite
+//! one), a dimension without a value, a character outside ASCII.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
-use serde_json::{Map, Number, Value, json};
+use metrique_writer_core::format::Format;
+use metrique_writer_core::unit::NegativeScale;
+use metrique_writer_core::{
+    Entry, EntryWriter, MetricFlags, Observation, Unit as MetriqueUnit, Value, ValueWriter,
+};
+use metrique_writer_format_emf::Emf;
 
-use crate::metrics::table::Metric;
+use crate::metrics::table::{Metric, Unit};
 
 /// A quarter of what `CloudWatch` takes: a destination's name has 128 at most, and more only when escaped.
 const MAX_DIMENSION_CHARS: usize = 255;
@@ -27,37 +33,66 @@ pub(super) fn render(
     dimensions: &[(&'static str, &str)],
     values: &[(&'static Metric, Measured)],
 ) -> Option<String> {
-    let mut members = Map::new();
-    let mut metrics = Vec::new();
-    for (metric, value) in values {
-        let Some(value) = number(*value) else { continue };
-        members.insert(metric.name.to_owned(), value.into());
-        metrics.push(json!({ "Name": metric.name, "Unit": metric.unit.name() }));
-    }
-    let mut set = Vec::new();
-    for (name, value) in dimensions {
-        let Some(value) = dimension_value(value) else { continue };
-        members.insert((*name).to_owned(), value.into());
-        set.push(*name);
-    }
-    if metrics.is_empty() {
+    let is_finite = |value: Measured| match value {
+        Measured::Count(_) => true,
+        Measured::Seconds(seconds) => seconds.is_finite(),
+    };
+    let line = Line {
+        now,
+        dimensions: dimensions
+            .iter()
+            .filter_map(|(name, value)| Some((*name, dimension_value(value)?)))
+            .collect(),
+        values: values.iter().filter(|(_, value)| is_finite(*value)).copied().collect(),
+    };
+    if line.values.is_empty() {
         return None;
     }
-    let timestamp_ms = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-    let directive = json!({ "Namespace": namespace, "Dimensions": [set], "Metrics": metrics });
-    let timestamp_ms = u64::try_from(timestamp_ms).unwrap_or(u64::MAX);
-    members.insert(
-        "_aws".to_owned(),
-        json!({ "Timestamp": timestamp_ms, "CloudWatchMetrics": [directive] }),
-    );
-    Some(Value::Object(members).to_string())
+    // One writer a line: which dimensions there are is decided by the line.
+    let set = line.dimensions.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let mut written = Vec::new();
+    match Emf::builder(namespace.to_owned(), vec![set]).build().format(&line, &mut written) {
+        Ok(()) => Some(String::from_utf8(written).ok()?.trim_end().to_owned()),
+        Err(error) => {
+            tracing::error!(%error, "a line of metrics can't be written");
+            None
+        }
+    }
 }
 
-/// `None` for what JSON has no number for.
-fn number(value: Measured) -> Option<Number> {
-    match value {
-        Measured::Count(n) => Some(n.into()),
-        Measured::Seconds(seconds) => Number::from_f64(seconds),
+/// What metrique writes.
+struct Line {
+    now: SystemTime,
+    dimensions: Vec<(&'static str, String)>,
+    values: Vec<(&'static Metric, Measured)>,
+}
+
+impl Entry for Line {
+    fn write<'a>(&'a self, writer: &mut impl EntryWriter<'a>) {
+        writer.timestamp(self.now);
+        for (name, value) in &self.dimensions {
+            writer.value(*name, value.as_str());
+        }
+        for (metric, value) in &self.values {
+            writer.value(metric.name, &Point(metric.unit, *value));
+        }
+    }
+}
+
+/// A value with its unit.
+struct Point(Unit, Measured);
+
+impl Value for Point {
+    fn write(&self, writer: impl ValueWriter) {
+        let unit = match self.0 {
+            Unit::Count => MetriqueUnit::Count,
+            Unit::Seconds => MetriqueUnit::Second(NegativeScale::One),
+        };
+        let value = match self.1 {
+            Measured::Count(n) => Observation::Unsigned(n),
+            Measured::Seconds(seconds) => Observation::Floating(seconds),
+        };
+        writer.metric([value], unit, [], MetricFlags::empty());
     }
 }
 

@@ -159,6 +159,11 @@ fn part(reader: &mut Reader, setting: &Setting, auth: &Auth) -> Option<String> {
     if value.is_none() && !auth.may_name_place() {
         reader.refuse(setting, "is not set, though other parts of the database are");
     }
+    // It would be in every error as the name of the database or the user, password and all.
+    if !setting.is_secret && value.as_ref().is_some_and(|value| value.contains("://")) {
+        reader.refuse(setting, "is a URL, which goes into OUTBOX_DATABASE_URL");
+        return None;
+    }
     value
 }
 

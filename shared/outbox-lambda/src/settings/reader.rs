@@ -153,9 +153,10 @@ fn is_known(name: &str) -> bool {
     name == table::PLAIN_DATABASE_URL.name || table::ALL.iter().any(|known| known.name == name)
 }
 
-/// A value with an @ may be a connection URL that went into the wrong variable.
+/// A value with an @ may be a connection URL that went into the wrong variable, and one that speaks of a password the
+/// content of a secret.
 fn may_be_shown(setting: &Setting, value: &str) -> bool {
-    !setting.is_secret && !value.contains('@')
+    !setting.is_secret && !value.contains('@') && !value.to_ascii_lowercase().contains("password")
 }
 
 fn default_of(setting: &Setting) -> &'static str {

@@ -68,8 +68,8 @@ pub(super) const DATABASE_SSLMODE: Setting = Setting::one_of(
 
 pub(super) const DATABASE_CA_FILE: Setting =
     Setting::text("OUTBOX_DATABASE_CA_FILE", "the path of a PEM file")
-        .about("The only authorities that may sign the server's certificate, as RDS's own bundle.")
-        .default_is("the public ones, which sign RDS Proxy but not RDS or Aurora instances")
+        .about("The only authorities that may sign the server's certificate.")
+        .default_is("those of RDS, Aurora and RDS Proxy, built in")
         .example("/opt/rds/global-bundle.pem");
 
 pub(super) const CONNECT_TIMEOUT: Setting =

@@ -2,10 +2,14 @@
 
 #![expect(clippy::doc_markdown, reason = "help shows names as they are, without backticks")]
 
+mod messages;
+
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum, value_parser};
-use outbox_admin::Age;
+use outbox_admin::{Age, operator_name};
+
+pub(crate) use messages::{Becomes, Completions, List, Man, Show, Tail, Which};
 
 /// The transactional outbox: what waits, what is dead, and what to do about it
 #[derive(Debug, Parser)]
@@ -61,13 +65,18 @@ pub(crate) enum Verb {
     #[command(verbatim_doc_comment)]
     Relay(Relay),
     /// Delete dispatched messages past OUTBOX_RETENTION_HOURS
-    Purge,
-    /// Show how much waits where
     ///
-    /// Exits 1 if a message is dead, if one has been due for more than five minutes, or if a
-    /// destination's requests fail, so that its circuit breaker is open.
+    /// Before that they are archived at OUTBOX_ARCHIVE, if that is set.
     #[command(verbatim_doc_comment)]
-    Status,
+    Purge(Purge),
+    /// Show how much waits where, what ran last, and whether anybody has to look
+    ///
+    /// Exits 1 if there is a problem, and says what to do about each: a message is dead or
+    /// holds its group, one has been due for too long, a destination's requests fail so that
+    /// its circuit breaker is open, no relay has run for ten minutes, a run failed, the
+    /// database takes no writes, or a transaction has been open for an hour.
+    #[command(verbatim_doc_comment)]
+    Status(Status),
     /// Check the database, and every destination against the real queue or topic
     ///
     /// Run it with the relay's settings and credentials. Beside its permissions to send it needs
@@ -77,6 +86,28 @@ pub(crate) enum Verb {
     /// Exits 1 if there is a problem; a note is none.
     #[command(verbatim_doc_comment)]
     Doctor,
+    /// List messages, the newest first
+    ///
+    /// What is given must all match; without anything, the latest. A correlation id, a type or
+    /// a code has no index: then messages are looked through for up to 10 s, and the answer says
+    /// where to go on. A status, a message id or a limit that is soon reached is quick.
+    ///
+    /// Neither payloads nor headers are shown: outbox show has those, on request.
+    #[command(verbatim_doc_comment)]
+    List(List),
+    /// Show all about a message: what happened, what it waits for, what to do
+    ///
+    /// Of a message that was enqueued to several destinations under one message id, all.
+    /// Exits 1 if there is no such message; then it says where it may be.
+    #[command(verbatim_doc_comment)]
+    Show(Show),
+    /// Follow messages as they are enqueued, fail, are dispatched or die, until interrupted
+    ///
+    /// Follows what is enqueued from now on, and the latest 500 that wait or are dead. One
+    /// small statement a look; what comes and goes between two looks is told at the next.
+    /// --output ndjson writes an object a line.
+    #[command(verbatim_doc_comment)]
+    Tail(Tail),
     /// Make dead messages pending again
     ///
     /// Give ids, a destination, a code, a group, an age, or --all; what is given must all
@@ -112,6 +143,10 @@ pub(crate) enum Verb {
     /// Exits 1 if there was nothing to resume.
     #[command(verbatim_doc_comment)]
     Resume(Resume),
+    /// Print what a shell needs to complete verbs and options
+    Completions(Completions),
+    /// Print the manual page, or write one for each verb
+    Man(Man),
 }
 
 #[derive(Debug, clap::Args)]
@@ -145,6 +180,21 @@ pub(crate) struct Relay {
 }
 
 #[derive(Debug, clap::Args)]
+pub(crate) struct Purge {
+    /// Only show how many there are, and where they would be archived
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Status {
+    /// How long a message may be due before that is a problem, such as 90s or 15m; 5m if
+    /// left out
+    #[arg(long, value_name = "AGE", verbatim_doc_comment)]
+    pub(crate) oldest_due_limit: Option<Age>,
+}
+
+#[derive(Debug, clap::Args)]
 pub(crate) struct Pause {
     /// Logical name of the destination; all if left out
     #[arg(value_name = "DESTINATION")]
@@ -152,6 +202,16 @@ pub(crate) struct Pause {
     /// Why; it is kept in outbox.audit
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: String,
+    #[command(flatten)]
+    pub(crate) who: Who,
+}
+
+/// Who asks.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Who {
+    /// Who asks, for outbox.audit, where the user of this machine does not tell
+    #[arg(long, value_name = "NAME", value_parser = operator_name)]
+    pub(crate) operator: Option<String>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -165,6 +225,8 @@ pub(crate) struct Resume {
     /// Why; it is kept in outbox.audit
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: String,
+    #[command(flatten)]
+    pub(crate) who: Who,
 }
 
 #[derive(Debug, clap::Args)]
@@ -236,6 +298,8 @@ pub(crate) struct Terms {
     /// Do not ask
     #[arg(long)]
     pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) who: Who,
 }
 
 #[cfg(test)]

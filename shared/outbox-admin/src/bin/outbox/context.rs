@@ -3,17 +3,22 @@
 use std::env;
 use std::fs;
 use std::io::{self, IsTerminal};
+use std::process;
 
+use outbox_admin::how_to_grant;
 use outbox_lambda::settings::LogFormat;
 use outbox_lambda::{Cause, Program, Settings, describe, logs};
 use outbox_store::{Schema, Store};
 use tracing::level_filters::LevelFilter;
 
+use crate::args::Who;
 use crate::exit::{Exit, Failure};
 
 pub(crate) struct Context {
     pub(crate) settings: Settings,
     pub(crate) schema: Schema,
+    /// The role that has the rights for the verb.
+    pub(crate) role: &'static str,
 }
 
 impl Context {
@@ -31,7 +36,9 @@ impl Context {
         }
         logs::init(&logs, logs::Stream::Stderr);
         let schema = Schema::new(&settings.schema);
-        Ok(Self { settings, schema: schema.map_err(|error| Failure::usage(error.to_string()))? })
+        let schema = schema.map_err(|error| Failure::usage(error.to_string()))?;
+        let role = if program == Program::Relay { "outbox_relay" } else { "outbox_admin" };
+        Ok(Self { settings, schema, role })
     }
 
     /// For a verb that answers: its answer, or its one sentence, says all there is.
@@ -50,6 +57,7 @@ impl Context {
         match error.into() {
             outbox_admin::Error::Usage(problem) => Failure::usage(problem),
             outbox_admin::Error::Store(error) => self.store_failure(&error),
+            error @ outbox_admin::Error::TooMuch(_) => Failure::problem(error.to_string()),
             outbox_admin::Error::Interrupted { action, interrupted } => {
                 let so_far = outbox_admin::so_far(action, &interrupted);
                 self.store_failure(&interrupted.source).and(&so_far)
@@ -63,21 +71,33 @@ impl Context {
             Cause::Connection(error) => error.into(),
             Cause::Statement(error) => {
                 let exit = if error.is_transient() { Exit::Unreachable } else { Exit::Problem };
-                Failure { exit, message: error.to_string() }
+                let failure = Failure { exit, message: error.to_string() };
+                match how_to_grant(error, self.role) {
+                    Some(hint) => failure.and(&hint),
+                    None => failure,
+                }
             }
         }
     }
 }
 
 /// The name of this machine, or of the container.
-pub(crate) fn host_name() -> String {
+fn host_name() -> String {
     let from_file = |_| fs::read_to_string("/proc/sys/kernel/hostname");
     let name = env::var("HOSTNAME").or_else(from_file).unwrap_or_default();
     if name.trim().is_empty() { "localhost".to_owned() } else { name.trim().to_owned() }
 }
 
-/// Who asks, for the audit: `ada@host`.
-pub(crate) fn actor() -> String {
+/// What people see on claimed rows and runs. Of a pod's long name the end says which one it is.
+pub(crate) fn process_name() -> String {
+    let host = host_name();
+    let from = host.ceil_char_boundary(host.len().saturating_sub(28));
+    format!("{}/{}", &host[from..], process::id())
+}
+
+/// Who asks, for the audit: `ada@host`, or `ada by root@host`.
+pub(crate) fn actor(who: &Who) -> String {
     let user = env::var("USER").or_else(|_| env::var("LOGNAME"));
-    format!("{}@{}", user.as_deref().unwrap_or("somebody"), host_name())
+    let operator = who.operator.as_ref().map(|name| format!("{name} by ")).unwrap_or_default();
+    format!("{operator}{}@{}", user.as_deref().unwrap_or("somebody"), host_name())
 }

@@ -9,8 +9,8 @@ use crate::output::Output;
 
 pub(crate) async fn run(args: args::Discard, output: Output) -> Result<Exit, Failure> {
     let args::Discard { selected, terms } = args;
-    let Terms { dry_run, reason, yes } = terms;
+    let Terms { dry_run, reason, yes, who } = terms;
     let operation =
         Operation { dry_run, reason: reason.unwrap_or_default(), ..operation::of(selected) };
-    operation::carry_out(Action::Discard, operation, yes, output).await
+    operation::carry_out(Action::Discard, operation, yes, &who, output).await
 }

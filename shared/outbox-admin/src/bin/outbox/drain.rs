@@ -27,9 +27,9 @@ struct Drained {
     sum: RunReport,
     /// Messages that failed and still wait for another attempt, but for those that a pause holds.
     retrying: u64,
-    /// How much a pause holds, and where.
+    /// How much a pause or a dead message holds, and where.
     #[serde(skip)]
-    held: Option<String>,
+    held: Vec<String>,
 }
 
 /// Runs until nothing is due, and nothing that has failed waits for another attempt.
@@ -64,7 +64,7 @@ pub(crate) async fn drain(
     }
     progress.finish_and_clear();
     let retrying = not_paused(&backlog, |backlog| backlog.retrying);
-    let drained = Drained { sum, retrying, held: held_by_pause(&backlog) };
+    let drained = Drained { sum, retrying, held: held(&backlog) };
     output.show(&drained, || text(&drained))?;
     Ok(if drained.sum.drained && retrying == 0 { Exit::Ok } else { Exit::Problem })
 }
@@ -76,6 +76,23 @@ async fn count(context: &Context, store: &Store) -> Result<Vec<Backlog>, Failure
 /// The sum over all destinations that are not paused.
 fn not_paused(backlog: &[Backlog], count: fn(&Backlog) -> i64) -> u64 {
     backlog.iter().filter(|backlog| !backlog.paused).map(count).sum::<i64>().unsigned_abs()
+}
+
+/// What waits for a person, and not for a relay.
+fn held(backlog: &[Backlog]) -> Vec<String> {
+    let behind = backlog.iter().filter(|backlog| !backlog.paused && backlog.held > 0);
+    let (n_held, names) = behind.fold((0, Vec::new()), |(n_held, mut names), backlog| {
+        names.push(backlog.destination.as_str());
+        (n_held + backlog.held.unsigned_abs(), names)
+    });
+    let by_the_dead = (n_held > 0).then(|| {
+        format!(
+            "held behind a dead message of their group: {} for {}; see outbox list --status dead",
+            messages(n_held),
+            names.join(", ")
+        )
+    });
+    held_by_pause(backlog).into_iter().chain(by_the_dead).collect()
 }
 
 /// Shows on a terminal only.
@@ -101,16 +118,14 @@ fn text(Drained { sum, retrying, held }: &Drained) -> String {
     let mut lines = vec![format!("dispatched {} in {seconds:.1} s", messages(sum.dispatched))];
     if sum.retried > 0 {
         let n_attempts = sum.retried;
-        lines.push(format!(
-            "failed attempts: {n_attempts}; see last_error in outbox.message_status"
-        ));
+        lines.push(format!("failed attempts: {n_attempts}; outbox show ID tells why"));
     }
     if sum.dead > 0 {
-        lines.push(format!("dead: {}; see outbox.dead_letter for the reason", messages(sum.dead)));
+        lines.push(format!("dead: {}; see outbox list --status dead", messages(sum.dead)));
     }
-    lines.extend(held.clone());
+    lines.extend_from_slice(held);
     lines.push(match (sum.drained, *retrying) {
-        (true, 0) if held.is_some() => "nothing else is left to send".to_owned(),
+        (true, 0) if !held.is_empty() => "nothing else is left to send".to_owned(),
         (true, 0) => "nothing is left to send".to_owned(),
         (true, n_retrying) => format!("waiting for another attempt: {}", messages(n_retrying)),
         (false, _) => "not all was sent; see outbox status".to_owned(),

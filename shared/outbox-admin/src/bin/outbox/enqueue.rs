@@ -1,5 +1,6 @@
 //! `outbox enqueue`: a file of messages into the outbox, a thousand to a transaction.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
@@ -25,6 +26,9 @@ type Input = Box<dyn BufRead + Send>;
 struct Enqueued {
     #[serde(rename = "enqueued")]
     n_messages: u64,
+    /// Messages that were there already, by message id and destination.
+    #[serde(rename = "already_there", skip_serializing_if = "is_none")]
+    n_there: u64,
     /// The last line of the last committed transaction; 0 if there is none.
     last_line: u64,
     /// The last line of a transaction whose commit was asked for and not answered.
@@ -33,7 +37,7 @@ struct Enqueued {
 }
 
 pub(crate) async fn run(args: Enqueue, output: Output) -> Result<Exit, Failure> {
-    let context = Context::quiet(Program::CommandLine)?;
+    let context = Context { role: "outbox_producer", ..Context::quiet(Program::CommandLine)? };
     let (input, progress) = open(&args.file)?;
     let chunks = read_ahead(Chunks::new(input, args.from_line));
 
@@ -44,7 +48,11 @@ pub(crate) async fn run(args: Enqueue, output: Output) -> Result<Exit, Failure> 
     end.map_err(|failure| failure.and(&how_to_go_on(enqueued)))?;
     output.show(&enqueued, || {
         let seconds = started.elapsed().as_secs_f64();
-        format!("enqueued {} in {seconds:.1} s", messages(enqueued.n_messages))
+        let there = match enqueued.n_there {
+            0 => String::new(),
+            n_there => format!("; already there: {}", messages(n_there)),
+        };
+        format!("enqueued {} in {seconds:.1} s{there}", messages(enqueued.n_messages))
     })?;
     Ok(Exit::Ok)
 }
@@ -65,16 +73,20 @@ async fn enqueue(
     while let Some(chunk) = chunks.recv().await {
         let mut chunk = chunk?;
         let transaction = client.transaction().await.map_err(|error| failed(error.into()))?;
-        let mut n_messages = 0;
+        let (mut n_messages, mut n_there) = (0, 0);
         loop {
+            let chunk_messages = chunk.messages.iter().map(|(_, message)| message);
+            let before = producer.enqueued_before(&transaction, chunk_messages).await;
+            // Which ids are there; one that comes twice in the chunk is there the second time.
+            let mut ids: HashSet<i64> = before.map_err(failed)?.into_iter().collect();
             // All are sent at once and answered in order. The first error is the one to tell: it fails
             // whatever comes behind it.
             let inserts =
                 chunk.messages.iter().map(|(_, message)| producer.enqueue(&transaction, message));
             for ((line, _), answer) in chunk.messages.iter().zip(future::join_all(inserts).await) {
-                answer.map_err(|error| refused(context, *line, &error))?;
+                let id = answer.map_err(|error| refused(context, *line, &error))?;
+                if ids.insert(id) { n_messages += 1 } else { n_there += 1 }
             }
-            n_messages += chunk.messages.len() as u64;
             progress.set_position(chunk.bytes_read);
             if chunk.ends_transaction {
                 break;
@@ -87,6 +99,7 @@ async fn enqueue(
         transaction.commit().await.map_err(|error| failed(error.into()))?;
         *enqueued = Enqueued {
             n_messages: enqueued.n_messages + n_messages,
+            n_there: enqueued.n_there + n_there,
             last_line: chunk.lines_read,
             in_doubt: None,
         };
@@ -127,6 +140,11 @@ fn read_ahead(chunks: Chunks<Input>) -> mpsc::Receiver<Result<Chunk, BadLine>> {
     receiver
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field as it is")]
+fn is_none(count: &u64) -> bool {
+    *count == 0
+}
+
 impl From<BadLine> for Failure {
     fn from(BadLine { line, problem }: BadLine) -> Self {
         Self::problem(format!("line {line}: {problem}"))
@@ -144,9 +162,9 @@ fn refused(context: &Context, line: u64, error: &outbox_store::Error) -> Failure
 
 /// What is in the outbox after a failure, and what to do about the rest.
 fn how_to_go_on(enqueued: Enqueued) -> String {
-    let Enqueued { n_messages, last_line, in_doubt } = enqueued;
+    let Enqueued { last_line, in_doubt, .. } = enqueued;
     let next = last_line + 1;
-    match (n_messages, in_doubt) {
+    match (last_line, in_doubt) {
         (_, Some(last)) => format!(
             "lines up to {last_line} are committed, and perhaps those up to {last}: look, then go on \
              with --from-line"
@@ -162,7 +180,7 @@ impl Enqueued {
     /// `20000 messages, 8000 a second`.
     fn with_rate(self, since: Instant) -> String {
         let elapsed_ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX).max(1);
-        let rate = self.n_messages.saturating_mul(1_000) / elapsed_ms;
-        format!("{}, {rate} a second", messages(self.n_messages))
+        let rate = (self.n_messages + self.n_there).saturating_mul(1_000) / elapsed_ms;
+        format!("{}, {rate} a second", messages(self.n_messages + self.n_there))
     }
 }

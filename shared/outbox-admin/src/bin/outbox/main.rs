@@ -7,21 +7,27 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a failed unwrap fails the test"))]
 
 mod args;
+mod colour;
 mod context;
 mod discard;
 mod doctor;
 mod drain;
 mod enqueue;
 mod exit;
+mod list;
+mod manual;
 mod migrate;
 mod ndjson;
 mod operation;
 mod output;
+mod paint;
 mod pause;
 mod purge;
 mod redrive;
 mod relay;
+mod show;
 mod status;
+mod tail;
 
 use std::process::ExitCode;
 
@@ -48,12 +54,17 @@ async fn carry_out(verb: Verb, output: Output) -> Result<Exit, Failure> {
         Verb::Migrate(args) => migrate::run(&args, output).await,
         Verb::Enqueue(args) => enqueue::run(args, output).await,
         Verb::Relay(args) => relay::run(&args, output).await,
-        Verb::Purge => purge::run(output).await,
+        Verb::Purge(args) => purge::run(&args, output).await,
         Verb::Doctor => doctor::run(output).await,
-        Verb::Status => status::run(output).await,
+        Verb::Status(args) => status::run(&args, output).await,
+        Verb::List(args) => list::run(args, output).await,
+        Verb::Show(args) => show::run(&args, output).await,
+        Verb::Tail(args) => tail::run(&args, output).await,
         Verb::Redrive(args) => redrive::run(args, output).await,
         Verb::Discard(args) => discard::run(args, output).await,
         Verb::Pause(args) => pause::pause(args, output).await,
         Verb::Resume(args) => pause::resume(args, output).await,
+        Verb::Completions(args) => manual::completions(&args),
+        Verb::Man(args) => manual::pages(&args),
     }
 }

@@ -15,7 +15,7 @@ pub(crate) async fn run(args: &Migrate, output: Output) -> Result<Exit, Failure>
     if args.print_sql {
         return print_sql(output);
     }
-    let context = Context::quiet(Program::CommandLine)?;
+    let context = Context { role: "that owns the schema", ..Context::quiet(Program::CommandLine)? };
     let mut client = connect_directly(&context.settings.database).await?;
     if args.check {
         let pending = pending_migrations(&client, &context.schema).await;

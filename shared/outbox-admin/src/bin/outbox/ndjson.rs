@@ -135,8 +135,21 @@ fn describe(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
     match text.strip_suffix(&place) {
-        Some(problem) => format!("{problem} (column {})", error.column()),
-        None => text,
+        Some(problem) => format!("{} (column {})", without_value(problem), error.column()),
+        None => without_value(&text),
+    }
+}
+
+/// The parser quotes a value of the wrong kind (`invalid type: string "...", expected a map`), and that may be a payload
+/// or a header's.
+fn without_value(problem: &str) -> String {
+    let is_of_value =
+        ["invalid type: ", "invalid value: "].iter().any(|it| problem.starts_with(it));
+    match (problem.find(['"', '`']), problem.rfind(", expected ")) {
+        (Some(quote), Some(expected)) if is_of_value && quote < expected => {
+            format!("{}{}", problem[..quote].trim_end(), &problem[expected..])
+        }
+        _ => problem.to_owned(),
     }
 }
 
@@ -208,6 +221,21 @@ mod tests {
             let (line, problem) = bad_line(&format!("{GOOD}\n\n{bad}\n{GOOD}\n"));
             assert_eq!(line, 3);
             assert!(problem.contains(named) && !problem.contains("line 1"), "{problem}");
+        }
+    }
+
+    #[test]
+    fn a_value_of_the_wrong_kind_is_named_by_its_kind_and_not_shown() {
+        for (field, named) in [
+            (r#""headers":"s3cret, expected \" too""#, "invalid type: string, expected a map"),
+            (r#""available_at":4111111111111111"#, "invalid type: integer, expected a string"),
+            (r#""message_group":true"#, "invalid type: boolean, expected a string"),
+            (r#""message_id":"s3cret""#, "UUID parsing failed"),
+        ] {
+            let bad = format!(r#"{{"destination":"d","message_type":"t","payload":"p",{field}}}"#);
+            let (_, problem) = bad_line(&bad);
+            assert!(problem.starts_with(named) && problem.contains("(column "), "{problem}");
+            assert!(!problem.contains("s3cret") && !problem.contains("4111"), "{problem}");
         }
     }
 

@@ -7,7 +7,7 @@ use outbox_admin::{
 };
 use outbox_lambda::Program;
 
-use crate::args::Selected;
+use crate::args::{Selected, Who};
 use crate::context::{Context, actor};
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, messages};
@@ -28,6 +28,7 @@ pub(crate) async fn carry_out(
     action: Action,
     operation: Operation,
     is_agreed: bool,
+    who: &Who,
     output: Output,
 ) -> Result<Exit, Failure> {
     operation.check(action).map_err(|error| Failure::usage(error.to_string()))?;
@@ -52,7 +53,7 @@ pub(crate) async fn carry_out(
         Action::Redrive => Command::Redrive(operation),
         Action::Discard => Command::Discard(operation),
     };
-    let reply = execute(&store, &command, &actor(), TimeLimits::default())
+    let reply = execute(&store, &command, &actor(who), TimeLimits::default())
         .await
         .map_err(|error| context.failure(error))?;
     let (n_messages, n_skipped, text) = match &reply {
@@ -77,7 +78,8 @@ pub(crate) async fn carry_out(
 fn remarks(n_messages: u64, n_skipped: Option<u64>, n_others: u64) -> Vec<String> {
     let mut remarks = Vec::new();
     if n_messages == 0 && n_skipped == Some(0) && n_others == 0 {
-        remarks.push("nothing dead matches: outbox status shows what is dead".to_owned());
+        remarks
+            .push("nothing dead matches: outbox list --status dead shows what is dead".to_owned());
     }
     match n_skipped {
         Some(0) => (),

@@ -3,15 +3,16 @@
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use outbox_admin::{Purge, PurgeError, PurgeFailure, PurgeReport, TimeLimits};
+use outbox_admin::{Purge, PurgeError, PurgeFailure, PurgePreview, PurgeReport, TimeLimits};
 use outbox_archive::Archive;
 use outbox_lambda::{Program, aws_config};
 
-use crate::context::Context;
+use crate::args;
+use crate::context::{Context, process_name};
 use crate::exit::{Exit, Failure};
-use crate::output::{Output, messages};
+use crate::output::{Output, messages, table};
 
-pub(crate) async fn run(output: Output) -> Result<Exit, Failure> {
+pub(crate) async fn run(args: &args::Purge, output: Output) -> Result<Exit, Failure> {
     let context = Context::quiet(Program::CommandLine)?;
     let settings = context.settings.purge.clone();
     let archive = match settings.archive {
@@ -24,7 +25,13 @@ pub(crate) async fn run(output: Output) -> Result<Exit, Failure> {
         retention: settings.retention,
         batch_size: settings.batch_size,
         archive: archive.as_ref(),
+        run_by: &process_name(),
     };
+    if args.dry_run {
+        let preview = purge.preview().await.map_err(|error| context.store_failure(&error))?;
+        output.show(&preview, || preview_text(&preview, settings.retention))?;
+        return Ok(Exit::Ok);
+    }
 
     let (progress, started) = (progress_line(), Instant::now());
     let end = purge
@@ -68,6 +75,8 @@ fn text(report: &PurgeReport, retention: Duration, archive: Option<&Archive>) ->
     if let Some(archive) = archive {
         let (archived, n_objects) = (messages(report.archived), report.objects);
         lines.push(format!("archived {archived} in {n_objects} objects at {}", archive.location()));
+    } else if report.purged > 0 {
+        lines.push("nothing was archived, because OUTBOX_ARCHIVE is not set".to_owned());
     }
     if !report.drained {
         lines.push(
@@ -75,4 +84,24 @@ fn text(report: &PurgeReport, retention: Duration, archive: Option<&Archive>) ->
         );
     }
     lines.join("\n")
+}
+
+/// What would go, by destination, and whether a copy would stay.
+fn preview_text(preview: &PurgePreview, retention: Duration) -> String {
+    let more = if preview.is_bounded { " or more" } else { "" };
+    let (matched, hours) = (messages(preview.matched.unsigned_abs()), retention.as_secs() / 3_600);
+    let mut parts = Vec::new();
+    if preview.matched > 0 {
+        let rows = preview
+            .destinations
+            .iter()
+            .map(|of| vec![of.destination.clone(), of.messages.to_string(), of.oldest_at.clone()]);
+        parts.push(table(&["destination", "messages", "oldest dispatched at"], rows) + "\n");
+    }
+    parts.push(format!("would purge {matched}{more} dispatched over {hours} h ago"));
+    parts.push(match &preview.archive {
+        Some(location) => format!("would archive them at {location} before that"),
+        None => "would archive nothing, because OUTBOX_ARCHIVE is not set".to_owned(),
+    });
+    parts.join("\n")
 }

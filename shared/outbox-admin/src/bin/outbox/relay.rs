@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::level_filters::LevelFilter;
 
 use crate::args::Relay;
-use crate::context::{Context, host_name};
+use crate::context::{Context, process_name};
 use crate::drain::drain;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
@@ -94,11 +94,7 @@ pub(crate) async fn engine(
     let publisher = Counted { publisher: AwsPublisher::new(&aws_config().await), progress };
     let destinations = context.settings.relay.destinations.clone();
     let policy = RunPolicy { linger, ..context.settings.relay.policy.clone() };
-    // What people see on claimed rows. Of a pod's long name the end says which one it is.
-    let host = host_name();
-    let from = host.ceil_char_boundary(host.len().saturating_sub(28));
-    let claimed_by = format!("{}/{}", &host[from..], process::id());
-    outbox_relay::Relay::new(store, publisher, destinations, policy, claimed_by)
+    outbox_relay::Relay::new(store, publisher, destinations, policy, process_name())
 }
 
 /// A publisher that moves a progress bar.
