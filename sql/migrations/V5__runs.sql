@@ -107,6 +107,38 @@ $function$;
 COMMENT ON FUNCTION outbox.oldest_transaction IS 'The oldest open transaction of this database, and how many sessions the owner of the schema is not allowed to look at.';
 
 -- ---------------------------------------------------------------------------------------------------------
+-- What grants can't tell apart
+
+-- A relay marks what it has claimed, so it may write dead_at and dispatched_at, and by its grants could also set them back:
+-- a redrive that no audit tells of. An operator deletes dead messages, and so could delete a pending one.
+--
+-- AFTER, not BEFORE: for a BEFORE trigger of a row PostgreSQL locks each row before it updates it, and writes that to the
+-- WAL, whether the trigger fires or not. OF names what no claim writes.
+CREATE FUNCTION outbox.refuse_deed() RETURNS trigger
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $function$
+BEGIN
+    IF pg_has_role(current_user, (SELECT c.relowner FROM pg_class AS c WHERE c.oid = TG_RELID), 'USAGE')
+       OR (TG_OP = 'UPDATE' AND pg_has_role(current_user, 'outbox_admin', 'USAGE')) THEN
+        RETURN NULL;
+    END IF;
+    RAISE EXCEPTION 'role % may not %', current_user,
+        CASE TG_OP WHEN 'UPDATE' THEN 'redrive a message' ELSE 'delete a message that is neither dispatched nor dead' END
+        USING ERRCODE = 'insufficient_privilege';
+END
+$function$;
+COMMENT ON FUNCTION outbox.refuse_deed IS 'Refuses a redrive by others than operators, and the deletion of a pending message by others than the owner of the table.';
+
+CREATE TRIGGER message_redrive AFTER UPDATE OF dead_at, dispatched_at ON outbox.message
+    FOR EACH ROW WHEN (OLD.dead_at IS NOT NULL AND NEW.dead_at IS NULL
+                       OR OLD.dispatched_at IS NOT NULL AND NEW.dispatched_at IS NULL)
+    EXECUTE FUNCTION outbox.refuse_deed();
+CREATE TRIGGER message_unfinished AFTER DELETE ON outbox.message
+    FOR EACH ROW WHEN (OLD.dead_at IS NULL AND OLD.dispatched_at IS NULL)
+    EXECUTE FUNCTION outbox.refuse_deed();
+
+-- ---------------------------------------------------------------------------------------------------------
 -- Which programs it serves
 
 -- A migration that only adds leaves it as it is; one that takes something away sets it to the oldest version whose programs

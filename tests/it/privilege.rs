@@ -162,6 +162,8 @@ async fn the_relay_sends_and_marks_and_can_do_nothing_else() {
     let client = connect(&url).await;
     for sql in NEVER_IN_SQL.into_iter().chain([
         "UPDATE outbox.message SET message_id = gen_random_uuid()",
+        "UPDATE outbox.message SET dead_at = NULL, dead_reason = NULL WHERE dead_at IS NOT NULL",
+        "UPDATE outbox.message SET dispatched_at = NULL WHERE dispatched_at IS NOT NULL",
         "DELETE FROM outbox.message",
         "UPDATE outbox.destination SET paused_at = NULL, paused_by = NULL",
         "INSERT INTO outbox.destination (name, paused_at, paused_by) VALUES ('d', now(), 'relay')",
@@ -204,6 +206,7 @@ async fn assert_admin_is_bound(url: &str) {
         "UPDATE outbox.message SET dispatched_at = now()",
         "UPDATE outbox.message SET dispatched_at = NULL",
         "UPDATE outbox.message SET created_at = now()",
+        "DELETE FROM outbox.message WHERE dispatched_at IS NULL AND dead_at IS NULL",
         "UPDATE outbox.audit SET reason = 'other'",
         "DELETE FROM outbox.audit",
         "TRUNCATE outbox.audit",

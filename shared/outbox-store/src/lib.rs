@@ -24,6 +24,7 @@
 mod archived;
 mod backlog;
 mod breaker;
+mod checkup;
 mod claim;
 mod connection;
 mod dead;
@@ -52,6 +53,7 @@ mod time_limits;
 pub use archived::{ArchivedRow, PurgeableMessage};
 pub use backlog::Backlog;
 pub use breaker::FailedRequests;
+pub use checkup::Fact;
 pub use claim::{Claim, GroupQuota, Quota, Terms, Wanted};
 pub use dead::{DeadCount, Selection};
 pub use discard::Discard;
@@ -69,11 +71,11 @@ pub use purge::PurgeableCount;
 pub use redrive::Redrive;
 pub use run::{EndedRun, Function, LastRun, LastRuns};
 pub use schema::{Schema, SchemaError};
+pub use show::{AuditEntry, BreakerOf, GroupHead, Message, PauseOf, WantedContent};
 pub use status::{
     ActivePause, COUNTED_ROWS, DatabaseStatus, DestinationStates, DestinationStatus, OpenBreaker,
     OpenTransaction, PreparedTransaction, SlotHorizon, Storage,
 };
-pub use show::{AuditEntry, BreakerOf, GroupHead, Message, PauseOf, WantedContent};
 pub use store::Store;
 pub use tail::{Followed, Seen};
 pub use time_limits::TimeLimits;

@@ -132,6 +132,8 @@ mod table {
          "last_error_code", "dead_reason", "known", "state", "now_ms"]);
     pub(crate) const EXAMINE: Query = query!(examine,
         [TEXT], ["server_version", "encoding", "database", "role", "takes_writes", "clock_ms", "missing_rights"]);
+    pub(crate) const CHECKUP: Query = query!(checkup,
+        [TEXT], ["aspect", "name", "value"]);
     pub(crate) const TAKES_WRITES: Query = query!(takes_writes,
         [], ["takes_writes"]);
     pub(crate) const DESTINATION_STATUS: Query = query!(destination_status,
@@ -201,6 +203,7 @@ pub const ALL: &[Query] = &[
     AUDIT_OF,
     TAIL,
     EXAMINE,
+    CHECKUP,
     TAKES_WRITES,
     DESTINATION_STATUS,
     DESTINATION_STATES,

@@ -152,3 +152,48 @@ async fn without_a_database_or_destinations_there_is_nothing_to_examine() {
     assert_eq!(ended.code, Some(2), "{}", ended.output);
     assert!(sentence(&ended).contains("OUTBOX_DESTINATIONS"), "{}", ended.output);
 }
+
+#[tokio::test]
+async fn what_can_harm_though_every_statement_works_is_found_with_what_mends_it() {
+    let db = Database::fresh().await;
+    let url = db.url_as("outbox_relay").await;
+    let queue = Queue::of_at_most(1_024).await;
+    let destinations = json!({ "orders": { "target": queue.url(), "max_bytes": 1_024 } });
+    let (found, _) = findings(&url, &destinations).await;
+    for subject in ["indexes", "settings", "connection"] {
+        assert_eq!(severities(&found, subject), ["ok"], "{found:?}");
+    }
+    let n_indexes = "SELECT count(*) FROM pg_index WHERE indrelid = 'outbox.message'::regclass";
+    let n_indexes = db.value::<i64>(n_indexes).await;
+    let said = format!("the {n_indexes} indexes");
+    assert!(found.iter().any(|[_, _, advice]| advice.contains(&said)), "{found:?}");
+
+    for sql in [
+        "DROP INDEX outbox.message_fresh_idx",
+        "ALTER TABLE outbox.message ENABLE ROW LEVEL SECURITY",
+        "ALTER TABLE outbox.message SET (autovacuum_enabled = off)",
+        "ALTER TABLE outbox.message DISABLE TRIGGER message_redrive",
+        "CREATE RULE swallow AS ON DELETE TO outbox.message DO INSTEAD NOTHING",
+        "GRANT DELETE ON outbox.message TO PUBLIC",
+        "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = off', \
+         current_database()); END $$",
+    ] {
+        db.run(sql).await;
+    }
+    let (found, code) = findings(&url, &destinations).await;
+    assert_eq!(code, Some(1), "{found:?}");
+    for (subject, said) in [
+        ("indexes", "message_fresh_idx is missing"),
+        ("row security", "DISABLE ROW LEVEL SECURITY"),
+        ("autovacuum", "RESET (autovacuum_enabled)"),
+        ("triggers", "ENABLE TRIGGER message_redrive"),
+        ("rules", "DROP RULE swallow"),
+        ("settings", "synchronous_commit is off"),
+    ] {
+        assert!(problem(&found, subject).contains(said), "{found:?}");
+    }
+    assert_eq!(severities(&found, "rights"), ["note"], "{found:?}");
+
+    let (found, _) = findings(&db.url(), &destinations).await;
+    assert_eq!(severities(&found, "login"), ["note"], "{found:?}");
+}

@@ -140,7 +140,7 @@ async fn a_list_shows_neither_payloads_nor_headers_and_its_table_is_plain_where_
         );
     }
     let ended = outbox(&db.url(), &["list", "--status", "dead"]).await;
-    let said = " 2    dead     events        a\\u{1b}[31m\\nb   -       0";
+    let said = "2   dead    events       a\\u{1b}[31m\\nb  -      0";
     assert!(ended.stdout.contains(said), "{}", ended.output);
     assert!(ended.stdout.contains("outbox show ID"), "{}", ended.output);
     let ended = outbox(&db.url(), &["list", "--output", "ndjson", "--limit", "2"]).await;

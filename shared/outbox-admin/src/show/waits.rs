@@ -1,6 +1,6 @@
 //! What a message waits for, in sentences, and the commands that a person may type next.
 
-use outbox_store::{GroupHead, Message, BreakerOf, PauseOf};
+use outbox_store::{BreakerOf, GroupHead, Message, PauseOf};
 
 use crate::moment::time;
 

@@ -244,8 +244,8 @@ fn dead(of: &DestinationStatus) -> Option<Problem> {
             "dead",
             format!("{messages} dead for {name}{codes}"),
             format!(
-                "outbox.dead_letter has the reasons; then: outbox redrive --destination {} --reason \"...\"",
-                for_a_shell(name)
+                "outbox list --status dead and outbox show ID tell why; then: outbox redrive --destination {name} --reason \"...\"",
+                name = for_a_shell(name)
             ),
         )
     })

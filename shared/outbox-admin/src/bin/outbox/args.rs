@@ -82,6 +82,7 @@ pub(crate) enum Verb {
     /// Run it with the relay's settings and credentials. Beside its permissions to send it needs
     /// sqs:GetQueueAttributes, sns:GetTopicAttributes, and for the deliveries of a topic
     /// sns:ListSubscriptionsByTopic and sns:GetSubscriptionAttributes. Nothing is changed.
+    /// Settings, indexes, triggers and rights that harm are told with what mends them.
     ///
     /// Exits 1 if there is a problem; a note is none.
     #[command(verbatim_doc_comment)]

@@ -3,6 +3,7 @@
 //! Facts are gathered here, by the store and by the publisher; what they mean is decided in the modules below, which
 //! touch nothing and are tested by tables.
 
+mod checkup;
 mod database;
 mod finding;
 mod target;
@@ -48,6 +49,9 @@ async fn examine_database(context: &Context, store: &Store) -> Result<Vec<Findin
     let asked = now();
     let examination = store.examine().await.map_err(|error| context.store_failure(&error))?;
     let mut findings = database::judge_server(&examination, asked..=now());
+
+    let facts = store.checkup().await.map_err(|error| context.store_failure(&error))?;
+    findings.extend(checkup::judge(&facts, context.schema.name()));
 
     let version = store.check_version().await;
     let backlog = match &version {

@@ -1,6 +1,6 @@
 //! `outbox list`
 
-use outbox_admin::{Command, Item, List, Page, Reply, TimeLimits, execute};
+use outbox_admin::{Command, Item, List, Page, Reply, TimeLimits, age_in_words, execute};
 use outbox_lambda::Program;
 
 use crate::args;
@@ -8,7 +8,6 @@ use crate::colour::{self, paint};
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, messages, text_table};
-use crate::status::age;
 
 pub(crate) async fn run(args: args::List, output: Output) -> Result<Exit, Failure> {
     let list = of(args);
@@ -63,7 +62,7 @@ fn text(page: &Page, is_coloured: bool) -> String {
 
 fn row(item: &Item) -> Vec<String> {
     #[expect(clippy::cast_precision_loss, reason = "an age in seconds")]
-    let age = age(item.age_seconds.max(1) as f64);
+    let age = age_in_words(item.age_seconds.max(1) as f64);
     let group = item.message_group.clone().unwrap_or_else(|| "-".to_owned());
     let error = item.last_error_code.as_deref().or(item.dead_reason.as_deref()).unwrap_or("-");
     vec![
