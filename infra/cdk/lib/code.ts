@@ -7,7 +7,8 @@ import type { Construct } from 'constructs';
 import type { OutboxCode } from './props';
 import { refusal } from './validate';
 
-export type FunctionName = 'relay' | 'purge' | 'admin';
+export const FUNCTIONS = ['relay', 'purge', 'admin'] as const;
+export type FunctionName = (typeof FUNCTIONS)[number];
 export type Architecture = 'arm64' | 'x86_64';
 
 /** The code of a function as an asset: its zip, or what cargo-lambda makes of the source. */
@@ -23,7 +24,7 @@ function zip(name: FunctionName, zips: string | Record<FunctionName, string>, ar
   if (!found) {
     const value = typeof zips === 'string' ? zips : zips[name];
     const advice = `one of ${candidates.join(', ')}, as make package writes them`;
-    throw refusal(`code.zips (${name}, ${architecture})`, value, advice, "{ zips: 'target/lambda' }");
+    throw refusal(`code.zips (${name}, ${architecture})`, value, advice, "{ zips: 'target/package' }");
   }
   return path.resolve(found);
 }
@@ -63,7 +64,7 @@ function build(name: FunctionName, source: string, architecture: Architecture, f
   if (run.status === 0 && fs.existsSync(path.join(folder, 'bootstrap'))) return true;
   if (spawnSync('cargo', ['lambda', '--version']).status !== 0) {
     const advice = 'a checkout, on a machine with cargo-lambda (pip install cargo-lambda) and the target of the architecture';
-    throw refusal('code.source', source, advice, "{ zips: 'target/lambda' }, which needs no Rust");
+    throw refusal('code.source', source, advice, "{ zips: 'target/package' }, which needs no Rust");
   }
   throw new Error(`OutboxRelay: cargo ${args.join(' ')} failed in ${source}; what it said is above`);
 }

@@ -8,7 +8,7 @@ import { refusal } from './validate';
 
 /** The destinations as the relay reads them, and what its role may send to. */
 export interface Destinations {
-  /** The value of `OUTBOX_DESTINATIONS`. */
+  /** The value of `OUTBOX_DESTINATIONS`; empty if there is none. */
   readonly json: string;
   readonly queueArns: string[];
   readonly topicArns: string[];
@@ -19,7 +19,7 @@ export function destinations(scope: Construct, props: OutboxRelayProps): Destina
   const queueArns = new Set(props.queueArns);
   const topicArns = new Set(props.topicArns);
   const kmsKeyArns = new Set(props.destinationKmsKeyArns);
-  const entries = Object.entries(props.destinations).map(([name, entry]) => {
+  const entries = Object.entries(props.destinations ?? {}).map(([name, entry]) => {
     const settings = hasSettings(entry) ? entry : undefined;
     const target = settings ? settings.target : (entry as Target);
     const arn = arnOf(target);
@@ -29,7 +29,7 @@ export function destinations(scope: Construct, props: OutboxRelayProps): Destina
     return [name, settings ? { target: arn, ...inJson(settings) } : arn] as const;
   });
   return {
-    json: Stack.of(scope).toJsonString(Object.fromEntries(entries)),
+    json: entries.length === 0 ? '' : Stack.of(scope).toJsonString(Object.fromEntries(entries)),
     queueArns: [...queueArns],
     topicArns: [...topicArns],
     kmsKeyArns: [...kmsKeyArns],

@@ -8,12 +8,12 @@ import { Key } from 'aws-cdk-lib/aws-kms';
 import { Topic } from 'aws-cdk-lib/aws-sns';
 import { Queue, QueueEncryption } from 'aws-cdk-lib/aws-sqs';
 import { OutboxRelay, type OutboxRelayProps } from '../lib';
-import { PARAMETERS, type Parameter } from '../lib/parameters';
+import { exampleOf, PARAMETERS, wordsOfBoolean } from '../lib/parameters';
 import { LEAST, stackOf, synthesized, ZIPS } from './support/cases';
 import type { Template, Value } from './support/resolve';
 
-/** What is wrong with each, in place of the same prop of `LEAST`. */
-const REFUSED: [string, unknown][] = [
+/** What is wrong with each, in place of the same prop of `LEAST`, and the prop that is named if another one is. */
+const REFUSED: [prop: string, value: unknown, named?: string][] = [
   ['databaseHost', ''],
   ['databaseHost', undefined],
   ['databasePort', 0],
@@ -26,6 +26,12 @@ const REFUSED: [string, unknown][] = [
   ['subnetIds', []],
   ['securityGroupIds', []],
   ['destinations', {}],
+  ['destinationsFile', '/opt/destinations.json', 'destinations'],
+  ['vpcId', 'my-vpc'],
+  ['dashboard', 'off'],
+  ['relayEnabled', 'false'],
+  ['namePrefix', '-x'],
+  ['purgeAlarmHours', 1],
   ['scheduleState', 'OFF'],
   ['linger', 'on'],
   ['retentionHours', -1],
@@ -40,19 +46,23 @@ const REFUSED: [string, unknown][] = [
   ['alarmPeriodSeconds', 90],
 ];
 
-for (const [prop, value] of REFUSED) {
+for (const [prop, value, named = prop] of REFUSED) {
   test(`${prop} ${JSON.stringify(value)} is refused with the prop, the value, what is allowed and an example`, () => {
     assert.throws(() => stackOf({ ...LEAST, [prop]: value } as OutboxRelayProps), (error: Error) => {
-      const isNamed = error.message.startsWith(`OutboxRelay: ${prop} is `);
+      const isNamed = error.message.startsWith(`OutboxRelay: ${named} is `);
       return isNamed && /; allowed: .+; for example: .+/.test(error.message);
     });
   });
 }
 
 test('an example of an error is one that is allowed', () => {
-  for (const [prop, parameter] of Object.entries<Parameter>(PARAMETERS)) {
-    const isNumber = typeof parameter.default === 'number' || prop === 'reservedConcurrency';
-    const value = isNumber ? Number(parameter.example) : prop === 'linger' ? parameter.example === 'true' : parameter.example;
+  const ofAnotherType = ['destinations', 'subnetIds', 'securityGroupIds', 'queueArns', 'topicArns', 'destinationKmsKeyArns', 'layers'];
+  for (const [name, parameter] of Object.entries(PARAMETERS)) {
+    const prop = name.charAt(0).toLowerCase() + name.slice(1);
+    if (ofAnotherType.includes(prop) || prop === 'destinationsFile') continue;
+    const isNumber = typeof parameter.Default === 'number' || prop === 'reservedConcurrency';
+    const example = exampleOf(prop);
+    const value = isNumber ? Number(example) : wordsOfBoolean(parameter) ? example === 'true' : example;
     assert.doesNotThrow(() => stackOf({ ...LEAST, [prop]: value, relaySecretArn: 'a', adminSecretArn: 'b' }), prop);
   }
 });

@@ -1,6 +1,6 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { allowed, PARAMETERS, type Parameter } from '../../lib/parameters';
+import { allowed, PARAMETERS, parameterOf } from '../../lib/parameters';
 import { PACKAGE } from './sam';
 
 /** A prop as its declaration and its doc comment tell it. */
@@ -27,9 +27,10 @@ export function documented(): Documented[] {
 /** README.md's table of props. */
 export function table(): string {
   const rows = documented().map(({ prop, isRequired, sentence, standard }) => {
-    const parameter = (PARAMETERS as Record<string, Parameter>)[prop];
-    const range = parameter && (parameter.values || parameter.min !== undefined || parameter.pattern || parameter.maxLength);
-    const words = range ? cell(allowed(parameter), Boolean(parameter.pattern)) : '';
+    const parameter = PARAMETERS[parameterOf(prop)];
+    const { AllowedValues, MinValue, AllowedPattern, MaxLength } = parameter ?? {};
+    const hasRange = AllowedValues ?? MinValue ?? AllowedPattern ?? MaxLength;
+    const words = parameter && hasRange !== undefined ? cell(allowed(parameter), Boolean(AllowedPattern)) : '';
     const or = isRequired ? '**required**' : standard === undefined ? 'none' : `\`${standard}\``;
     return `| \`${prop}\` | ${sentence} | ${or} | ${words} |`;
   });
