@@ -1,6 +1,5 @@
-import * as path from 'node:path';
 import { Tags } from 'aws-cdk-lib';
-import { CfnInclude } from 'aws-cdk-lib/cloudformation-include';
+import type { CfnInclude } from 'aws-cdk-lib/cloudformation-include';
 import type { CfnSecurityGroup } from 'aws-cdk-lib/aws-ec2';
 import type { CfnRole } from 'aws-cdk-lib/aws-iam';
 import { type CfnFunction, Function, type IFunction } from 'aws-cdk-lib/aws-lambda';
@@ -8,6 +7,7 @@ import { type CfnQueue, type IQueue, Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { type Architecture, asset, FUNCTIONS, type FunctionName } from './code';
 import { destinations } from './destinations';
+import { include } from './include';
 import type { OutboxRelayProps } from './props';
 import { validate } from './validate';
 import { values } from './values';
@@ -37,11 +37,7 @@ export class OutboxRelay extends Construct {
   constructor(scope: Construct, id: string, props: OutboxRelayProps) {
     super(scope, id);
     validate(props);
-    const template = new CfnInclude(this, 'Default', {
-      templateFile: path.join(__dirname, '../template.json'),
-      preserveLogicalIds: false,
-      parameters: values(props, destinations(this, props)),
-    });
+    const template = include(this, values(props, destinations(this, props)));
     for (const name of FUNCTIONS) this.addCode(template, name, props);
     for (const [key, value] of Object.entries(props.tags ?? {})) Tags.of(this).add(key, value);
 

@@ -37,7 +37,11 @@ function check(prop: string, value: unknown, parameter: Parameter): void {
     if (parameter.Default === undefined) throw refused();
     return;
   }
-  if (Token.isUnresolved(value)) return;
+  if (Token.isUnresolved(value)) {
+    // What is deployed depends on it.
+    if (parameter.AllowedValues) throw refusal(prop, value, `${allowed(parameter)}, known at synthesis`, exampleOf(prop));
+    return;
+  }
   if (wordsOfBoolean(parameter)) {
     if (typeof value !== 'boolean') throw refused();
     return;

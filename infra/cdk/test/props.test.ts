@@ -155,7 +155,7 @@ test('two outboxes in one app do not share a name', () => {
   const assembly = app.synth();
   for (const id of names) {
     const template = assembly.getStackByName(id).template as Template;
-    assert.equal(functionOf(template, 'Relay').FunctionName, `${id}-relay`);
+    assert.deepEqual(functionOf(template, 'Relay').FunctionName, { 'Fn::Join': ['', [{ Ref: 'AWS::StackName' }, '-relay']] });
   }
 });
 

@@ -8,7 +8,8 @@ import type { Template } from './resolve';
 const ACCOUNT = 'eu-west-1:123456789012';
 const QUEUE = `arn:aws:sqs:${ACCOUNT}:orders`;
 const TOPIC = `arn:aws:sns:${ACCOUNT}:events`;
-const key = (name: string) => `arn:aws:kms:${ACCOUNT}:key/${name}`;
+const KEYS = ['secrets', 'orders', 'events', 'archive', 'logs'];
+const key = (name: string) => `arn:aws:kms:${ACCOUNT}:key/00000000-0000-0000-0000-00000000000${KEYS.indexOf(name)}`;
 const secret = (name: string) => `arn:aws:secretsmanager:${ACCOUNT}:secret:${name}-AbCdEf`;
 
 /** Zips that no one reads: the synthesis takes their hash alone. */
