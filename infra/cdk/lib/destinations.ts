@@ -54,17 +54,24 @@ function keyOf(target: Target): IKey | undefined {
   return isQueue(target) ? target.encryptionMasterKey : target.masterKey;
 }
 
-/** A queue or topic tells what it is, as does an ARN; a URL or a token has to be among the ARNs given. */
+/** A queue or topic tells what it is, as does an ARN; a URL's queue and a token have to be among the ARNs given. */
 function permit(name: string, arn: string, target: Target, sets: { queueArns: Set<string>; topicArns: Set<string> }): void {
   const { queueArns, topicArns } = sets;
   if (typeof target !== 'string') (isQueue(target) ? queueArns : topicArns).add(arn);
   else if (queueArns.has(arn) || topicArns.has(arn)) return;
   else if (/^arn:[^:]+:sqs:/.test(arn)) queueArns.add(arn);
   else if (/^arn:[^:]+:sns:/.test(arn)) topicArns.add(arn);
-  else if (Token.isUnresolved(arn) || queueArns.size === 0) {
+  else if (Token.isUnresolved(arn) || !isUrlOfOneOf(arn, queueArns)) {
     const known = Token.isUnresolved(arn) ? 'a token that queueArns or topicArns lists too' : 'an ARN, or a URL whose ARN queueArns lists';
     throw refusal(`destinations.${name}`, arn, `a queue, a topic, ${known}`, '{ orders: queue }');
   }
+}
+
+/** Whether one of the ARNs is of the queue of that URL; one that only CloudFormation knows may be. */
+function isUrlOfOneOf(url: string, queueArns: Set<string>): boolean {
+  const [, account, name] = /^https?:\/\/[^/]+\/([^/]+)\/([^/]+)\/?$/.exec(url) ?? [];
+  if (!account || !name) return false;
+  return [...queueArns].some((arn) => Token.isUnresolved(arn) || arn.endsWith(`:${account}:${name}`));
 }
 
 /** The settings under the names that the relay knows. */

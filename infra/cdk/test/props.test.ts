@@ -116,6 +116,10 @@ test('a URL without the ARN of its queue is refused', () => {
   const props = { ...LEAST, destinations };
   assert.throws(() => stackOf({ ...props, queueArns: undefined }), /OutboxRelay: destinations.orders is "https:/);
   assert.doesNotThrow(() => stackOf(props));
+  const other = { orders: LEAST.destinations?.orders as string, other: 'https://sqs.eu-west-1.amazonaws.com/123456789012/other' };
+  for (const both of [other, { other: other.other, orders: other.orders }]) {
+    assert.throws(() => stackOf({ ...LEAST, destinations: both }), /OutboxRelay: destinations.other is "https:/);
+  }
 });
 
 test('zips are found by architecture, by name, in the folders of cargo-lambda, and where they are said to be', () => {
