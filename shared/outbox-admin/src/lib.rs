@@ -12,6 +12,7 @@
 
 mod age;
 mod command;
+mod doctor;
 mod error;
 mod list;
 mod meaning;
@@ -26,11 +27,12 @@ mod words;
 
 pub use age::Age;
 pub use command::{Command, Reply, Request, execute, operator_name};
+pub use doctor::{Diagnosis, Doctor, Examined, Finding, Severity};
 pub use error::{Error, how_to_grant, so_far};
 pub use list::{Item, List, Page};
 pub use moment::Moment;
 pub use operation::{Action, Discarded, Operation, Preview, Redriven};
-pub use outbox_store::{State, TimeLimits};
+pub use outbox_store::{Role, State, TimeLimits};
 pub use pause::{Pause, Paused, Resume, Resumed};
 #[cfg(feature = "purge")]
 pub use purge::{Purge, PurgeError, PurgeFailure, PurgePreview, PurgeReport};
