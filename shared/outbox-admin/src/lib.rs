@@ -41,4 +41,4 @@ pub use status::{
     Facts, OLDEST_DUE_LIMIT_SECONDS, PURGE_LIMIT_SECONDS, Problem, RELAY_LIMIT_SECONDS,
     SLOT_LIMIT_TRANSACTIONS, Status, StatusOptions, TRANSACTION_LIMIT_SECONDS, status,
 };
-pub use words::{age_in_words, messages_in_words};
+pub use words::{age_in_words, for_a_shell, messages_in_words};

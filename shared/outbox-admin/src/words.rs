@@ -18,8 +18,8 @@ pub fn messages_in_words(n_messages: u64) -> String {
 }
 
 /// A name as a shell takes it: in quotes if it has to be.
-pub(crate) fn for_a_shell(name: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._:/@-".contains(c);
+pub fn for_a_shell(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_.:/@%+,-".contains(c);
     if !name.is_empty() && !name.starts_with('-') && name.chars().all(is_plain) {
         return name.to_owned();
     }

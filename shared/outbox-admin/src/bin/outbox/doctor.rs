@@ -14,7 +14,7 @@ use outbox_publish::AwsPublisher;
 use crate::args::Doctor;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::output::Output;
+use crate::output::{Output, plain};
 
 /// Destinations that are asked at once.
 const CONCURRENCY: usize = 8;
@@ -74,7 +74,7 @@ fn text(findings: &[Finding]) -> String {
     let mut lines: Vec<String> = findings
         .iter()
         .map(|Finding { severity, subject, advice }| {
-            format!("{:<8} {subject:<width$}  {advice}", severity.as_str())
+            plain(&format!("{:<8} {subject:<width$}  {advice}", severity.as_str()))
         })
         .collect();
     let count = |of: Severity| findings.iter().filter(|finding| finding.severity == of).count();

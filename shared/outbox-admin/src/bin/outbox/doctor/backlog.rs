@@ -1,7 +1,7 @@
 //! What is found of the backlog: destinations of messages that the settings do not know.
 
 use outbox::Destinations;
-use outbox_admin::Finding;
+use outbox_admin::{Finding, for_a_shell};
 use outbox_store::Backlog;
 
 use crate::output::messages;
@@ -16,8 +16,9 @@ pub(super) fn judge(backlog: &[Backlog], known: &Destinations) -> Vec<Finding> {
         if n_waiting > 0 {
             let advice = format!(
                 "OUTBOX_DESTINATIONS does not have it, and {} would die with no_route: add it \
-                 before a relay runs, or `outbox pause {destination}`",
-                messages(n_waiting)
+                 before a relay runs, or `outbox pause {}`",
+                messages(n_waiting),
+                for_a_shell(destination)
             );
             Some(Finding::problem(subject, advice))
         } else if *dead > 0 {

@@ -10,7 +10,7 @@ use outbox_store::{
 use serde_json::Value;
 
 use super::{dead_by_code, held_by_pause};
-use crate::output::table;
+use crate::output::{plain, table};
 use crate::paint::Paint;
 
 /// A terminal's width, less a little.
