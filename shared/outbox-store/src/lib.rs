@@ -24,7 +24,6 @@
 mod archived;
 mod backlog;
 mod bench;
-mod bench;
 mod breaker;
 mod checkup;
 mod claim;
@@ -54,7 +53,6 @@ mod time_limits;
 
 pub use archived::{ArchivedRow, PurgeableMessage};
 pub use backlog::Backlog;
-pub use bench::{Bench, BenchFacts};
 pub use bench::{Bench, BenchServer, LeftOver, Written};
 pub use breaker::FailedRequests;
 pub use checkup::Fact;
