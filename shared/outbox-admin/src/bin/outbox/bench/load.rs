@@ -127,7 +127,10 @@ mod tests {
     #[test]
     fn the_cost_grows_with_messages_payload_and_rounds() {
         let load = Load::new(&args(300, None), &RunPolicy::default()).unwrap();
-        assert_eq!(load.cost(), "writes about 9 MiB of WAL and takes up to 2 MiB of disk at a time");
+        assert_eq!(
+            load.cost(),
+            "writes about 9 MiB of WAL and takes up to 2 MiB of disk at a time"
+        );
         let load = Load { messages: 1_000_000, payload_bytes: 1_000, ..load };
         assert!(load.cost().starts_with("writes about 12 GiB of WAL"), "{}", load.cost());
     }

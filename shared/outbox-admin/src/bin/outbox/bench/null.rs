@@ -13,7 +13,10 @@ pub(crate) struct Null {
 impl Publish for Null {
     async fn publish(&self, _: &Destination, request: &[Entry]) -> Vec<Outcome> {
         self.progress.inc(request.len() as u64);
-        request.iter().map(|_| Outcome::Accepted { broker_message_id: broker_message_id() }).collect()
+        request
+            .iter()
+            .map(|_| Outcome::Accepted { broker_message_id: broker_message_id() })
+            .collect()
     }
 }
 
