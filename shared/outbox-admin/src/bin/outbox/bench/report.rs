@@ -253,6 +253,13 @@ fn notes(server: &BenchServer, round_trip_ms: f64, measured: &Measured) -> Vec<S
         "whatever else this machine and the server do shows in the figures: compare only what one bench tells"
             .to_owned(),
     );
+    if cfg!(debug_assertions) {
+        notes.push(
+            "this program is built without optimization, and its share of the time is several times what it would be: \
+             cargo build --release -p outbox-admin"
+                .to_owned(),
+        );
+    }
     if round_trip_ms >= FAR_MS {
         notes.push(format!(
             "the server is {round_trip_ms} ms away: a claim goes there twice, and so does a mark"
@@ -260,7 +267,7 @@ fn notes(server: &BenchServer, round_trip_ms: f64, measured: &Measured) -> Vec<S
     }
     if server.synchronous_commit != "on" || server.fsync != "on" {
         notes.push(format!(
-            "synchronous_commit is {} and fsync is {}: a server where both are on is slower, or safer than this one",
+            "synchronous_commit is {} and fsync is {}: where both are on a commit takes longer",
             server.synchronous_commit, server.fsync
         ));
     }
