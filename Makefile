@@ -41,6 +41,10 @@ check: ## Formatting, lints, documentation and layering; warnings are errors
 check-infra: ## infra/template.yaml by cfn-lint, SAM, checkov and rules of our own; offline, no account
 	@infra/check/check-infra
 
+.PHONY: check-cdk
+check-cdk: ## The construct of infra/cdk: it makes what the template makes; offline once installed (UPDATE=1 after a change)
+	@infra/cdk/check
+
 .PHONY: test
 test: ## All tests, against a real Postgres and LocalStack (PG_VERSION=14..18)
 	@infra/local/up

@@ -116,5 +116,6 @@ def enqueue_one(cursor, message):
 
 
 def all_dispatched(database, messages):
+    """Whether each message is, and no other message is in the table."""
     rows = database.query("SELECT status, count(*) FROM outbox.message_status GROUP BY status")
-    return rows == [["dispatched", len(messages)]] or rows == [("dispatched", len(messages))]
+    return dict(rows) == {"dispatched": len(messages)}

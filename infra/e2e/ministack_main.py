@@ -6,7 +6,7 @@ The template stays as it is. Each of these can go once a version does without it
 import sys
 import time
 
-from ministack.app import main
+from ministack import app
 from ministack.core import iam_actions
 from ministack.core.lambda_runtime import ProvidedWorker
 from ministack.services import lambda_svc
@@ -17,10 +17,16 @@ REGISTERED = b'{"functionName": "function", "functionVersion": "$LATEST", "handl
 # IAM knows no action for a batch: who may send, may send ten.
 ACTIONS_OF_BATCHES = {"sqs:SendMessageBatch": "sqs:SendMessage", "sns:PublishBatch": "sns:Publish"}
 
+request_origin = app.pin_request_origin
 action_of = iam_actions.extract_iam_action
 worker_environment = lambda_svc._provided_worker_env
 runtime_api = ProvidedWorker._build_handler_class
 evaluate_conditions = engine._evaluate_conditions
+
+
+def as_by_tls(source_ip, _secure_transport):
+    """AWS is called by TLS, which the template demands of the failure queue; the emulator listens on loopback without."""
+    request_origin(source_ip, True)
 
 
 def texts_only(*args):
@@ -78,6 +84,7 @@ def with_extensions(worker, *args):
     return WithExtensions
 
 
+app.pin_request_origin = as_by_tls
 iam_actions.extract_iam_action = action_as_iam_knows_it
 ProvidedWorker._build_handler_class = with_extensions
 lambda_svc._provided_worker_env = texts_only
@@ -86,4 +93,4 @@ for module in (changesets, engine, handlers, stacks):
         module._evaluate_conditions = with_joined_lists
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(app.main())

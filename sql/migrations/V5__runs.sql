@@ -18,6 +18,8 @@ CREATE TABLE outbox.run (
     CONSTRAINT run_pkey PRIMARY KEY (id),
     CONSTRAINT run_function_known CHECK (function IN ('relay', 'purge')),
     CONSTRAINT run_by_length CHECK (char_length(run_by) <= 256),
+    CONSTRAINT run_error_code_length CHECK (char_length(error_code) <= 256),
+    CONSTRAINT run_report_length CHECK (octet_length(report::text) <= 8192),
     CONSTRAINT run_ended_after_start CHECK (ended_at >= started_at),
     CONSTRAINT run_report_object CHECK (jsonb_typeof(report) = 'object')
 );
@@ -51,7 +53,7 @@ BEGIN
     VALUES (
         record_run.function, left(record_run.run_by, 256),
         clock_timestamp() - greatest(record_run.duration_ms, 0) * interval '1 millisecond', clock_timestamp(),
-        record_run.error_code, record_run.report
+        left(record_run.error_code, 256), record_run.report
     );
     -- More than come in, so that it stays small, and so few that it costs nothing. The new row is the latest.
     DELETE FROM outbox.run
@@ -110,33 +112,36 @@ COMMENT ON FUNCTION outbox.oldest_transaction IS 'The oldest open transaction of
 -- What grants can't tell apart
 
 -- A relay marks what it has claimed, so it may write dead_at and dispatched_at, and by its grants could also set them back:
--- a redrive that no audit tells of. An operator deletes dead messages, and so could delete a pending one.
+-- a redrive that no audit tells of. An operator sets dead_at back and deletes dead messages, and so could delete a pending
+-- one, or declare it dead first.
 --
 -- AFTER, not BEFORE: for a BEFORE trigger of a row PostgreSQL locks each row before it updates it, and writes that to the
 -- WAL, whether the trigger fires or not. OF names what no claim writes.
-CREATE FUNCTION outbox.refuse_deed() RETURNS trigger
+CREATE FUNCTION outbox.allow_only() RETURNS trigger
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
 AS $function$
 BEGIN
     IF pg_has_role(current_user, (SELECT c.relowner FROM pg_class AS c WHERE c.oid = TG_RELID), 'USAGE')
-       OR (TG_OP = 'UPDATE' AND pg_has_role(current_user, 'outbox_admin', 'USAGE')) THEN
+       OR (TG_ARGV[0] <> 'the owner' AND pg_has_role(current_user, TG_ARGV[0], 'USAGE')) THEN
         RETURN NULL;
     END IF;
-    RAISE EXCEPTION 'role % may not %', current_user,
-        CASE TG_OP WHEN 'UPDATE' THEN 'redrive a message' ELSE 'delete a message that is neither dispatched nor dead' END
+    RAISE EXCEPTION 'role % may not %; allowed: %', current_user, TG_ARGV[1], TG_ARGV[0]
         USING ERRCODE = 'insufficient_privilege';
 END
 $function$;
-COMMENT ON FUNCTION outbox.refuse_deed IS 'Refuses a redrive by others than operators, and the deletion of a pending message by others than the owner of the table.';
+COMMENT ON FUNCTION outbox.allow_only IS 'Refuses what its trigger is for to all but the role it names and the owner of the table.';
 
 CREATE TRIGGER message_redrive AFTER UPDATE OF dead_at, dispatched_at ON outbox.message
     FOR EACH ROW WHEN (OLD.dead_at IS NOT NULL AND NEW.dead_at IS NULL
                        OR OLD.dispatched_at IS NOT NULL AND NEW.dispatched_at IS NULL)
-    EXECUTE FUNCTION outbox.refuse_deed();
+    EXECUTE FUNCTION outbox.allow_only('outbox_admin', 'redrive a message');
+CREATE TRIGGER message_dead AFTER UPDATE OF dead_at ON outbox.message
+    FOR EACH ROW WHEN (OLD.dead_at IS NULL AND NEW.dead_at IS NOT NULL)
+    EXECUTE FUNCTION outbox.allow_only('outbox_relay', 'mark a message dead');
 CREATE TRIGGER message_unfinished AFTER DELETE ON outbox.message
     FOR EACH ROW WHEN (OLD.dead_at IS NULL AND OLD.dispatched_at IS NULL)
-    EXECUTE FUNCTION outbox.refuse_deed();
+    EXECUTE FUNCTION outbox.allow_only('the owner', 'delete a message that is neither dispatched nor dead');
 
 -- ---------------------------------------------------------------------------------------------------------
 -- Which programs it serves

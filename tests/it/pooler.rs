@@ -15,7 +15,7 @@ use tokio::process::Command;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use pgbouncer::PgBouncer;
+pub(crate) use pgbouncer::PgBouncer;
 
 mod pgbouncer;
 

@@ -207,6 +207,7 @@ async fn assert_admin_is_bound(url: &str) {
         "UPDATE outbox.message SET dispatched_at = NULL",
         "UPDATE outbox.message SET created_at = now()",
         "DELETE FROM outbox.message WHERE dispatched_at IS NULL AND dead_at IS NULL",
+        "UPDATE outbox.message SET dead_at = now(), dead_reason = 'refused' WHERE dispatched_at IS NULL AND dead_at IS NULL",
         "UPDATE outbox.audit SET reason = 'other'",
         "DELETE FROM outbox.audit",
         "TRUNCATE outbox.audit",

@@ -69,6 +69,7 @@ struct Broker {
 struct State {
     script: script::Script,
     max_bytes: Option<usize>,
+    denies: bool,
     requests: Vec<Request>,
     accepted: Vec<Received>,
 }
@@ -121,6 +122,11 @@ impl Endpoint {
         let mut state = self.state();
         state.script.next.clear();
         state.script.rule = Arc::new(rule);
+    }
+
+    /// Refuses every request to send, whatever it holds, as a policy does that does not allow it.
+    pub fn deny(&self) {
+        self.state().denies = true;
     }
 
     /// Limits requests to so many bytes, as a queue made before August 2025 does.
@@ -198,8 +204,12 @@ impl Broker {
             entry.request_number = request.number;
             entry.broker_message_id = Uuid::new_v4().to_string();
         }
-        let answer = rules::refusal(&request, state.max_bytes)
-            .unwrap_or_else(|| state.script.answer(&request));
+        let answer = if state.denies {
+            rules::denial(request.protocol)
+        } else {
+            rules::refusal(&request, state.max_bytes)
+                .unwrap_or_else(|| state.script.answer(&request))
+        };
         let accepted = request.entries.iter().filter(|entry| answer.accepts(&entry.id)).cloned();
         state.accepted.extend(accepted);
         state.requests.push(request.clone());

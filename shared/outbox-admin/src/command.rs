@@ -6,6 +6,7 @@ use outbox_store::{Store, TimeLimits};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
+use crate::doctor::{Diagnosis, Doctor};
 use crate::error::Error;
 use crate::list::{List, Page};
 use crate::operation::{Action, Discarded, Operation, Preview, Redriven};
@@ -19,6 +20,8 @@ use crate::status::{Status, StatusOptions, status};
 pub enum Command {
     /// How much waits where, what ran, and whether anybody has to look.
     Status(StatusOptions),
+    /// Whether the database and the login are as they should be.
+    Doctor(Doctor),
     /// The messages that match, a page at a time.
     List(Box<List>),
     /// All about one message.
@@ -46,7 +49,7 @@ pub struct Request {
 }
 
 /// Verbs of the command line that a function does not answer.
-const ONLY_TYPED: [&str; 6] = ["tail", "doctor", "migrate", "enqueue", "relay", "bench"];
+const ONLY_TYPED: [&str; 5] = ["tail", "migrate", "enqueue", "relay", "bench"];
 
 /// What came of it; in JSON the object of the verb.
 #[derive(Clone, Debug, Serialize)]
@@ -54,6 +57,8 @@ const ONLY_TYPED: [&str; 6] = ["tail", "doctor", "migrate", "enqueue", "relay", 
 pub enum Reply {
     /// Of [`Command::Status`].
     Status(Box<Status>),
+    /// Of [`Command::Doctor`].
+    Diagnosis(Diagnosis),
     /// Of [`Command::List`].
     Page(Page),
     /// Of [`Command::Show`].
@@ -71,8 +76,9 @@ pub enum Reply {
 }
 
 /// For whoever got one wrong.
-const EXAMPLES: [&str; 9] = [
+const EXAMPLES: [&str; 10] = [
     r#"{"command": "status"}"#,
+    r#"{"command": "doctor"}"#,
     r#"{"command": "list", "status": "dead", "destination": "orders", "limit": 20}"#,
     r#"{"command": "show", "id": 7, "payload": true}"#,
     r#"{"command": "redrive", "ids": [7], "reason": "queue repaired"}"#,
@@ -153,6 +159,7 @@ pub async fn execute(
 ) -> Result<Reply, Error> {
     Ok(match command {
         Command::Status(options) => Reply::Status(status(store, *options).await?.into()),
+        Command::Doctor(doctor) => Reply::Diagnosis(doctor.examine(store).await?.findings.into()),
         Command::List(list) => Reply::Page(list.execute(store).await?),
         Command::Show(show) => Reply::Shown(Box::new(show.execute(store).await?)),
         Command::Redrive(operation) => {
@@ -193,6 +200,7 @@ mod tests {
         for (value, named) in [
             (json!({"command": "stats"}), "`stats`"),
             (json!({"command": "status", "destination": "orders"}), "`destination`"),
+            (json!({"command": "doctor", "as": "owner"}), "`owner`"),
             (json!({"command": "redrive", "id": 7, "reason": "r"}), "`id`"),
             (json!({"command": "redrive", "ids": "7", "reason": "r"}), "\"7\""),
             (json!({"command": "redrive", "dead_before": "2", "reason": "r"}), "the age \"2\""),

@@ -12,6 +12,7 @@
 
 mod age;
 mod command;
+mod doctor;
 mod error;
 mod list;
 mod meaning;
@@ -26,11 +27,12 @@ mod words;
 
 pub use age::Age;
 pub use command::{Command, Reply, Request, execute, operator_name};
+pub use doctor::{Diagnosis, Doctor, Examined, Finding, Severity};
 pub use error::{Error, how_to_grant, so_far};
 pub use list::{Item, List, Page};
 pub use moment::Moment;
 pub use operation::{Action, Discarded, Operation, Preview, Redriven};
-pub use outbox_store::{State, TimeLimits};
+pub use outbox_store::{Role, State, TimeLimits};
 pub use pause::{Pause, Paused, Resume, Resumed};
 #[cfg(feature = "purge")]
 pub use purge::{Purge, PurgeError, PurgeFailure, PurgePreview, PurgeReport};
@@ -39,4 +41,4 @@ pub use status::{
     Facts, OLDEST_DUE_LIMIT_SECONDS, PURGE_LIMIT_SECONDS, Problem, RELAY_LIMIT_SECONDS,
     SLOT_LIMIT_TRANSACTIONS, Status, StatusOptions, TRANSACTION_LIMIT_SECONDS, status,
 };
-pub use words::{age_in_words, messages_in_words};
+pub use words::{age_in_words, for_a_shell, messages_in_words};

@@ -18,12 +18,24 @@ pub fn messages_in_words(n_messages: u64) -> String {
 }
 
 /// A name as a shell takes it: in quotes if it has to be.
-pub(crate) fn for_a_shell(name: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._:/@-".contains(c);
+pub fn for_a_shell(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_.:/@%+,-".contains(c);
     if !name.is_empty() && !name.starts_with('-') && name.chars().all(is_plain) {
         return name.to_owned();
     }
+    if name.chars().any(char::is_control) {
+        // In quotes a terminal would still obey them. Bash and zsh read this form.
+        return format!("$'{}'", name.chars().map(escaped).collect::<String>());
+    }
     format!("'{}'", name.replace('\'', r"'\''"))
+}
+
+fn escaped(c: char) -> String {
+    match c {
+        '\'' | '\\' => format!("\\{c}"),
+        c if c.is_control() => format!("\\u{:04x}", u32::from(c)),
+        c => c.to_string(),
+    }
 }
 
 #[cfg(test)]
@@ -53,6 +65,8 @@ mod tests {
             ("o'hara", r"'o'\''hara'"),
             ("*", "'*'"),
             ("-x", "'-x'"),
+            ("x; touch y", "'x; touch y'"),
+            ("it's\u{1b}[2J\\", r"$'it\'s\u001b[2J\\'"),
             ("", "''"),
         ] {
             assert_eq!(for_a_shell(name), quoted);

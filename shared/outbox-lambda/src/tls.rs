@@ -1,4 +1,4 @@
-//! TLS to the database: certificate and host name are verified, always.
+//! TLS to the database: where there is TLS, certificate and host name are verified.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -11,7 +11,7 @@ use tracing::Instrument;
 
 use crate::echo::{code_without, without_echoes};
 use crate::request_error::RequestError;
-use crate::{Properties, Publish, inspect, sns, span, sqs};
+use crate::{Properties, Publish, inspect, knock, sns, span, sqs};
 
 /// Attempts of one call, by the SDK: enough for a lost connection or a short 5xx. Whatever lasts longer is
 /// for the relay's backoff, which every relay shares, and not for a function that is paid by the second.
@@ -73,6 +73,18 @@ impl AwsPublisher {
             Target::Topic { arn, region } => inspect::topic(&self.sns, arn, region).await,
         };
         inspected.map_err(RequestError::into_failure)
+    }
+
+    /// Asks a queue or topic to take a request without an entry, which it can't carry out: one call, and no message.
+    ///
+    /// # Errors
+    /// Why it refused, classified as for a message, if that is not that there is nothing to send. Without an error it was
+    /// reached and did not refuse, which proves no permission.
+    pub async fn knock(&self, target: &Target) -> Result<(), Failure> {
+        knock::refusal(match target {
+            Target::Queue { url, region } => knock::queue(&self.sqs, url, region.as_deref()).await,
+            Target::Topic { arn, region } => knock::topic(&self.sns, arn, region).await,
+        })
     }
 
     /// What became of each entry, in the service's own words.

@@ -2,11 +2,13 @@
 //!
 //! AWS says what is wrong with a message, and at times quotes it. Neither payload nor header value may get from there into
 //! `last_error` and the logs, in whatever sentence it stands. So each stretch of the text that a payload or a header
-//! value has too is left out, whoever answers and whatever he thinks to say.
+//! value has too is left out, whoever answers and whatever they think to say; of a payload in JSON also each text and number
+//! by itself, which may come back in another form. What is shorter than four bytes is in any text, and stays.
 
 use std::collections::HashMap;
 
 use outbox::{Entry, Failure, Outcome};
+use serde_json::Value;
 
 use crate::classify::class_of;
 
@@ -62,8 +64,13 @@ pub(crate) fn code_without(code: &str, request: &[Entry]) -> String {
 fn without(text: &str, request: &[Entry]) -> String {
     let mut repeated = vec![false; text.len()];
     let stretches = stretches(text);
-    for secret in request.iter().flat_map(secrets) {
-        mark(text, &stretches, secret, &mut repeated);
+    for entry in request {
+        for secret in secrets(entry) {
+            mark(text, &stretches, secret, &mut repeated);
+        }
+        if let Ok(payload) = serde_json::from_str(&entry.message.payload) {
+            mark_scalars(text, &stretches, &payload, &mut repeated);
+        }
     }
     cut(text, &repeated)
 }
@@ -102,6 +109,26 @@ fn mark(text: &str, stretches: &HashMap<u64, Vec<usize>>, secret: &str, repeated
         for place in stretches.get(&stretch).into_iter().flatten() {
             repeated[*place..place + STRETCH].fill(true);
         }
+    }
+}
+
+/// Each text and number of a payload, as a person would write it.
+fn mark_scalars(
+    text: &str,
+    stretches: &HashMap<u64, Vec<usize>>,
+    payload: &Value,
+    repeated: &mut [bool],
+) {
+    match payload {
+        Value::String(value) => mark(text, stretches, value, repeated),
+        Value::Number(value) => mark(text, stretches, &value.to_string(), repeated),
+        Value::Array(values) => {
+            values.iter().for_each(|value| mark_scalars(text, stretches, value, repeated));
+        }
+        Value::Object(values) => {
+            values.values().for_each(|value| mark_scalars(text, stretches, value, repeated));
+        }
+        Value::Null | Value::Bool(_) => {}
     }
 }
 
@@ -178,6 +205,17 @@ mod tests {
         let plain =
             "message 00000000-0000-0000-0000-000000000000 of order-4711 in application/json";
         assert_eq!(detail(plain), plain, "what is no secret stays");
+    }
+
+    #[test]
+    fn a_short_value_of_a_payload_is_left_out_wherever_it_stands() {
+        let request = [entry(r#"{"pin": "1234", "sum": 98765, "of": [{"pw": "hunter2"}]}"#, "{}")];
+        let detail = |text: &str| clean("InternalError", text, &request).1;
+        assert_eq!(detail("value hunter2 is bad"), "value ... is bad");
+        assert_eq!(
+            detail(r#"bad: {\"pin\":\"1234\",\"sum\":98765}"#),
+            r#"bad: {\"pin\":\"...\",\"sum\":...}"#
+        );
     }
 
     #[test]

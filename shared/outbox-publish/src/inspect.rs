@@ -1,6 +1,7 @@
 //! What a queue or topic says of itself, for whoever compares it with the settings. Reads only.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use aws_sdk_sns::config::Config as SnsConfig;
 use aws_sdk_sns::types::Subscription;
@@ -24,12 +25,27 @@ pub struct Properties {
     pub content_based_deduplication: bool,
     /// The KMS key that encrypts it; `None` also for the encryption that needs no permission.
     pub kms_key: Option<String>,
-    /// Whether a queue has a dead-letter queue; `None` for a topic.
-    pub has_redrive_policy: Option<bool>,
+    /// Whether a queue is encrypted with keys of SQS itself, which needs no permission.
+    pub has_sqs_key: bool,
+    /// What a queue does with its messages; `None` for a topic.
+    pub keeping: Option<Keeping>,
     /// Confirmed subscriptions of a topic, up to 100; `None` for a queue.
     pub subscriptions: Option<usize>,
     /// How many of a topic's queues, up to 25, get the message as it is; `None` if that may not be asked.
     pub raw_queues: Option<usize>,
+}
+
+/// How a queue keeps messages. What it does not tell is `None`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Keeping {
+    /// ARN of its dead-letter queue.
+    pub dead_letter_queue: Option<String>,
+    /// How long a message that nobody deletes stays.
+    pub retention: Option<Duration>,
+    /// How long each message is withheld at first.
+    pub delay: Option<Duration>,
+    /// How long a message that was received is hidden.
+    pub visibility_timeout: Option<Duration>,
 }
 
 /// Asks a queue.
@@ -49,8 +65,24 @@ pub(crate) async fn queue(
     let told = call.send().await?.attributes.unwrap_or_default();
     let told: HashMap<String, String> =
         told.into_iter().map(|(name, value)| (name.as_str().to_owned(), value)).collect();
-    let has_redrive_policy = Some(told.contains_key("RedrivePolicy"));
-    Ok(Properties { has_redrive_policy, ..common(&told) })
+    Ok(Properties { keeping: Some(keeping(&told)), ..common(&told) })
+}
+
+fn keeping(told: &HashMap<String, String>) -> Keeping {
+    let seconds = |name| Some(Duration::from_secs(told.get(name)?.parse().ok()?));
+    Keeping {
+        dead_letter_queue: told.get("RedrivePolicy").map(|policy| dead_letter_queue(policy)),
+        retention: seconds("MessageRetentionPeriod"),
+        delay: seconds("DelaySeconds"),
+        visibility_timeout: seconds("VisibilityTimeout"),
+    }
+}
+
+/// The name in a redrive policy, which is JSON. The whole policy, where that can't be found.
+fn dead_letter_queue(policy: &str) -> String {
+    let value = policy.split("\"deadLetterTargetArn\"").nth(1);
+    let arn = value.and_then(|value| value.split('"').nth(1));
+    arn.unwrap_or(policy).to_owned()
 }
 
 /// Asks a topic, and then its subscriptions: whoever may ask the one may not always ask the others.
@@ -107,6 +139,7 @@ fn common(told: &HashMap<String, String>) -> Properties {
         max_bytes: told.get("MaximumMessageSize").and_then(|bytes| bytes.parse().ok()),
         is_fifo: is_true("FifoQueue") || is_true("FifoTopic"),
         content_based_deduplication: is_true("ContentBasedDeduplication"),
+        has_sqs_key: is_true("SqsManagedSseEnabled"),
         kms_key: told.get("KmsMasterKeyId").filter(|key| !key.is_empty()).cloned(),
         ..Properties::default()
     }

@@ -15,7 +15,8 @@
 //!   -> without_echoes            echo.rs           no text keeps what it repeats of a message
 //! ```
 //!
-//! [`AwsPublisher::inspect`] (inspect.rs) stands beside this: it asks what a queue or topic is like.
+//! [`AwsPublisher::inspect`] (inspect.rs) stands beside this: it asks what a queue or topic is like. So does
+//! [`AwsPublisher::knock`] (knock.rs): it asks whether anything may be sent, and sends nothing.
 
 mod answer;
 mod aws;
@@ -23,6 +24,7 @@ mod classify;
 mod codes;
 mod echo;
 mod inspect;
+mod knock;
 mod request_error;
 mod sns;
 mod span;
@@ -33,7 +35,7 @@ use std::future::Future;
 use outbox::{Destination, Entry, Outcome};
 
 pub use aws::AwsPublisher;
-pub use inspect::Properties;
+pub use inspect::{Keeping, Properties};
 
 /// Sends batch requests to queues and topics.
 pub trait Publish: Send + Sync {

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use tokio_postgres::types::Type;
-
 use crate::connection;
 use crate::error::Error;
 use crate::store::Store;
@@ -23,8 +21,8 @@ pub struct Examination {
     pub takes_writes: bool,
     /// The server's clock, as the time since 1970.
     pub clock: Duration,
-    /// The rights that the relay's role has in the outbox's schema, and this role has not: `UPDATE on message (...)`.
-    pub missing_rights: Vec<String>,
+    /// Which of the outbox's three roles it is a member of; a superuser of all.
+    pub member_of: Vec<String>,
 }
 
 impl Store {
@@ -33,9 +31,7 @@ impl Store {
     /// # Errors
     /// See [`Error`].
     pub async fn examine(&self) -> Result<Examination, Error> {
-        let schema = self.schema.name();
-        let rows =
-            connection::query(&self.pool, &self.sql.examine, &[(&schema, Type::TEXT)]).await?;
+        let rows = connection::query(&self.pool, &self.sql.examine, &[]).await?;
         let row = &rows[0];
         Ok(Examination {
             server_version: row.get("server_version"),
@@ -44,7 +40,7 @@ impl Store {
             role: row.get("role"),
             takes_writes: row.get("takes_writes"),
             clock: Duration::from_millis(row.get::<_, i64>("clock_ms").unsigned_abs()),
-            missing_rights: row.get("missing_rights"),
+            member_of: row.get("member_of"),
         })
     }
 }

@@ -131,9 +131,13 @@ mod table {
         ["id", "message_id", "destination", "message_type", "message_group", "correlation_id", "attempts",
          "last_error_code", "dead_reason", "known", "state", "now_ms"]);
     pub(crate) const EXAMINE: Query = query!(examine,
-        [TEXT], ["server_version", "encoding", "database", "role", "takes_writes", "clock_ms", "missing_rights"]);
+        [], ["server_version", "encoding", "database", "role", "takes_writes", "clock_ms", "member_of"]);
     pub(crate) const CHECKUP: Query = query!(checkup,
         [TEXT], ["aspect", "name", "value"]);
+    pub(crate) const LACKING: Query = query!(lacking,
+        [TEXT, TEXT, TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY], ["grant_text", "is_member"]);
+    pub(crate) const BACKEND: Query = query!(backend,
+        [], ["pid"]);
     pub(crate) const TAKES_WRITES: Query = query!(takes_writes,
         [], ["takes_writes"]);
     pub(crate) const DESTINATION_STATUS: Query = query!(destination_status,
@@ -217,6 +221,8 @@ pub const ALL: &[Query] = &[
     TAIL,
     EXAMINE,
     CHECKUP,
+    LACKING,
+    BACKEND,
     TAKES_WRITES,
     DESTINATION_STATUS,
     DESTINATION_STATES,

@@ -21,9 +21,12 @@ pub struct DestinationStatus {
     /// What is kept for it.
     #[serde(flatten)]
     pub backlog: Backlog,
-    /// Whether there is more than was counted: the counts are the least there is, the age is right all the same.
+    /// Whether there is more than was counted: the counts are the least there is.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_bounded: bool,
+    /// Whether what was not counted may be older than `oldest_due_seconds`: that is the least, too.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub age_is_bounded: bool,
     /// How long ago the oldest unfinished message was enqueued, scheduled ones included, in seconds.
     #[serde(skip)]
     pub oldest_waiting_seconds: f64,
@@ -239,6 +242,7 @@ fn destination_status(row: &Row) -> DestinationStatus {
     DestinationStatus {
         dead_letters: dead_letters.collect(),
         is_bounded: row.get("is_bounded"),
+        age_is_bounded: row.get("age_is_bounded"),
         oldest_waiting_seconds: row.get("oldest_waiting_seconds"),
         held_group: row.get("held_group"),
         backlog: Backlog {

@@ -61,6 +61,8 @@ pub(crate) struct Sql {
     pub(crate) tail: String,
     pub(crate) examine: String,
     pub(crate) checkup: String,
+    pub(crate) lacking: String,
+    pub(crate) backend: String,
     pub(crate) takes_writes: String,
     pub(crate) destination_status: String,
     pub(crate) destination_states: String,
@@ -113,6 +115,8 @@ impl Store {
             tail: queries::TAIL.render(&schema),
             examine: queries::EXAMINE.render(&schema),
             checkup: queries::CHECKUP.render(&schema),
+            lacking: queries::LACKING.render(&schema),
+            backend: queries::BACKEND.render(&schema),
             takes_writes: queries::TAKES_WRITES.render(&schema),
             destination_status: queries::DESTINATION_STATUS.render(&schema),
             destination_states: queries::DESTINATION_STATES.render(&schema),
@@ -124,6 +128,11 @@ impl Store {
             serves_since: queries::SERVES_SINCE.render(&schema),
         };
         Self { pool, sql: sql.into(), schema }
+    }
+
+    /// The name of the outbox's schema.
+    pub fn schema(&self) -> &str {
+        self.schema.name()
     }
 
     /// Checks that this program works with the database's outbox: it is of the version that the program knows, or of a later one

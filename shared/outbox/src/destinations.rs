@@ -30,7 +30,7 @@ pub enum DestinationError {
          or -> object with target, max_bytes, fair, on_dead; for example {EXAMPLE}"
     )]
     Malformed {
-        /// What the parser says, with line and column; it does not repeat the text.
+        /// What the parser says, with line and column; it does not repeat a value.
         problem: String,
     },
     /// The object has no entry at all.
@@ -135,8 +135,9 @@ impl Destinations {
     /// # Errors
     /// [`DestinationError`] names the destination, the value, what is allowed and an example.
     pub fn from_json(text: &str) -> Result<Self, DestinationError> {
-        let malformed =
-            |error: serde_json::Error| DestinationError::Malformed { problem: error.to_string() };
+        let malformed = |error: serde_json::Error| DestinationError::Malformed {
+            problem: without_value(&error),
+        };
         let Pairs(given) = serde_json::from_str(text).map_err(malformed)?;
         if given.is_empty() {
             return Err(DestinationError::Empty);
@@ -163,7 +164,7 @@ impl Destinations {
             _ => Err(serde::de::Error::custom("neither a string nor an object")),
         };
         let object = object.map_err(|error: serde_json::Error| DestinationError::Malformed {
-            problem: format!("destination {name:?}: {error}"),
+            problem: format!("destination {name:?}: {}", without_value(&error)),
         })?;
         let target = Target::parse(&object.target)
             .map_err(|source| DestinationError::Target { name: name.clone(), source })?;
@@ -191,6 +192,22 @@ impl Destinations {
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Destination>> {
         self.0.values()
     }
+}
+
+/// What serde says, without the value that it repeats: a secret may have gone astray into it.
+fn without_value(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let cut = |start: &str| {
+        let (before, rest) = text.split_once(start)?;
+        let (value, after) = rest.rsplit_once(", expected ")?;
+        let kind = value.split_once(['"', '`']).map_or(value, |(kind, _)| kind).trim_end();
+        let kind = if kind.is_empty() { "(not shown)" } else { kind };
+        Some(format!("{before}{start}{kind}, expected {after}"))
+    };
+    ["invalid type: ", "invalid value: ", "unknown variant "]
+        .into_iter()
+        .find_map(cut)
+        .unwrap_or(text)
 }
 
 impl FromIterator<Destination> for Destinations {
@@ -226,7 +243,7 @@ mod tests {
             ("[]", "expected a map"),
             ("{}", "no destination"),
             (r#"{"a": 7}"#, "\"a\""),
-            (r#"{"a": "nowhere"}"#, "\"nowhere\""),
+            (r#"{"a": "nowhere"}"#, "neither a URL nor an ARN"),
             (
                 r#"{"a": {"target": "arn:aws:sqs:eu-west-1:1:q", "max_bytes": 7}}"#,
                 "1024 to 1048576",
@@ -248,6 +265,35 @@ mod tests {
             let message = Destinations::from_json(text).unwrap_err().to_string();
             assert!(message.contains(named), "{text}: {message}");
             assert!(message.contains("for example"), "{text}: {message}");
+        }
+    }
+
+    #[test]
+    fn no_value_of_a_bad_map_is_shown() {
+        for (text, said) in [
+            (
+                r#"{"a": {"target": "x", "max_bytes": "s3cret, expected u64"}}"#,
+                "invalid type: string, expected u64",
+            ),
+            (
+                r#"{"a": {"target": "x", "fair": "s3cret"}}"#,
+                "invalid type: string, expected a boolean",
+            ),
+            (
+                r#"{"a": {"target": "x", "max_bytes": -531337}}"#,
+                "invalid value: integer, expected u64",
+            ),
+            (
+                r#"{"a": {"target": "x", "on_dead": "s3`cret"}}"#,
+                "unknown variant (not shown), expected `continue`",
+            ),
+            (r#"{"a": {"target": 531337}}"#, "invalid type: integer, expected a string"),
+            (r#""s3cret""#, "invalid type: string, expected a map"),
+            (r#"{"password": "s3cret"}"#, "target (not shown) is neither a URL nor an ARN"),
+        ] {
+            let message = Destinations::from_json(text).unwrap_err().to_string();
+            assert!(message.contains(said), "{text}: {message}");
+            assert!(!message.contains("cret") && !message.contains("531337"), "{text}: {message}");
         }
     }
 }

@@ -24,7 +24,7 @@ pub enum Target {
 /// A target that is neither a queue's URL, nor a queue's ARN, nor a topic's ARN.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "target {given:?} is {problem}; allowed: an SQS queue URL, an SQS queue ARN or an SNS topic ARN, \
+    "target {given} is {problem}; allowed: an SQS queue URL, an SQS queue ARN or an SNS topic ARN, \
      for example \"arn:aws:sqs:eu-west-1:123456789012:orders\""
 )]
 pub struct TargetError {
@@ -44,7 +44,11 @@ impl Target {
         } else if given.starts_with("https://") || given.starts_with("http://") {
             Self::from_queue_url(given).map_err(refuse)
         } else {
-            Err(refuse("neither a URL nor an ARN"))
+            // It may be anything, a secret that has gone astray too.
+            Err(TargetError {
+                given: "(not shown)".to_owned(),
+                problem: "neither a URL nor an ARN",
+            })
         }
     }
 
@@ -118,11 +122,11 @@ impl Target {
     }
 }
 
-/// What may be repeated in an error: a URL with credentials in it is a secret.
+/// What may be repeated in an error, in quotes: a URL with credentials in it is a secret.
 fn without_secrets(given: &str) -> String {
     match given.rsplit_once('@') {
-        Some((_, host)) => format!("…@{host}"),
-        None => given.to_owned(),
+        Some((_, host)) => format!("{:?}", format!("…@{host}")),
+        None => format!("{given:?}"),
     }
 }
 
@@ -179,9 +183,6 @@ mod tests {
     #[test]
     fn what_is_no_target_is_refused_with_value_allowed_forms_and_example() {
         for given in [
-            "",
-            "orders",
-            "ftp://x/1/q",
             "https://sqs.eu-west-1.amazonaws.com/orders",
             "https://user:secret@host/1/q",
             "https://sqs.eu-west-1.amazonaws.com/1/q?x=1",
@@ -193,8 +194,16 @@ mod tests {
             "arn:aws:sns:eu-west-1:1:topic:subscription",
         ] {
             let message = Target::parse(given).unwrap_err().to_string();
-            assert!(message.contains(&format!("{:?}", without_secrets(given))), "{message}");
+            assert!(message.contains(&without_secrets(given)), "{message}");
             assert!(!message.contains("secret"), "{message}");
+            assert!(message.contains("for example"), "{message}");
+        }
+        for given in ["", "orders", "s3cret", "ftp://x/1/q"] {
+            let message = Target::parse(given).unwrap_err().to_string();
+            assert!(
+                message.starts_with("target (not shown) is neither a URL nor an ARN"),
+                "{message}"
+            );
             assert!(message.contains("for example"), "{message}");
         }
     }

@@ -32,8 +32,9 @@ impl<'a> TraceContext<'a> {
         Some(Self { trace_id, span_id, is_sampled })
     }
 
-    /// The same context as X-Ray writes it, for the system attribute `AWSTraceHeader`. X-Ray takes a W3C trace id in its own
-    /// form; that the first eight digits are a time is a rule of its own ids only.
+    /// The same context as X-Ray writes it, for the system attribute `AWSTraceHeader`: version 1, the first eight digits of the
+    /// trace id, the rest, as OpenTelemetry's own propagator for X-Ray writes it. Of ids that X-Ray makes the first eight are a
+    /// time; whether it still shows a trace whose id has none there has not been tried on AWS.
     pub fn x_ray_header(&self) -> String {
         let (first, rest) = self.trace_id.split_at(8);
         let sampled = u8::from(self.is_sampled);

@@ -6,9 +6,11 @@ use serde_json::{Value, json};
 
 use super::{command, sentence};
 
-/// Runs it with these destinations, as the relay's role, on the SQS and SNS there.
-async fn doctor(database_url: &str, aws_url: &str, destinations: &Value, form: &str) -> Ended {
-    let mut command = command(database_url, &["doctor", "--output", form]);
+mod database;
+
+/// Runs it with these destinations on the SQS and SNS there.
+async fn doctor(database_url: &str, aws_url: &str, destinations: &Value, args: &[&str]) -> Ended {
+    let mut command = command(database_url, &[&["doctor"], args].concat());
     command.env("OUTBOX_DESTINATIONS", destinations.to_string());
     command.env("AWS_ENDPOINT_URL", aws_url);
     Process::start(command).ended().await
@@ -16,13 +18,28 @@ async fn doctor(database_url: &str, aws_url: &str, destinations: &Value, form: &
 
 /// Its findings on the local stack: severity, subject and advice of each.
 async fn findings(database_url: &str, destinations: &Value) -> (Vec<[String; 3]>, Option<i32>) {
-    let ended = doctor(database_url, &Queue::endpoint_url(), destinations, "ndjson").await;
+    findings_as("relay", database_url, destinations).await
+}
+
+/// The same with the login judged as that.
+async fn findings_as(
+    role: &str,
+    database_url: &str,
+    destinations: &Value,
+) -> (Vec<[String; 3]>, Option<i32>) {
+    let args = ["--output", "ndjson", "--as", role];
+    let ended = doctor(database_url, &Queue::endpoint_url(), destinations, &args).await;
+    (read(&ended), ended.code)
+}
+
+/// The findings of an answer in lines of JSON.
+fn read(ended: &Ended) -> Vec<[String; 3]> {
     let findings = ended.stdout.lines().map(|line| {
         let finding: Value =
             serde_json::from_str(line).unwrap_or_else(|_| panic!("{}", ended.output));
         ["severity", "subject", "advice"].map(|name| finding[name].as_str().unwrap().to_owned())
     });
-    (findings.collect(), ended.code)
+    findings.collect()
 }
 
 /// Those of a subject: severities in order.
@@ -57,7 +74,7 @@ async fn a_healthy_outbox_with_its_queues_and_topics_has_no_problem() {
     });
     let (findings, code) = findings(&db.url_as("outbox_relay").await, &destinations).await;
     assert_eq!(code, Some(0), "{findings:?}");
-    for subject in ["database", "clock", "outbox"] {
+    for subject in ["database", "clock", "outbox", "role", "plans", "pooler"] {
         assert_eq!(severities(&findings, subject), ["ok"], "{findings:?}");
     }
     for name in ["orders", "ledger", "small", "events", "audit"] {
@@ -68,6 +85,7 @@ async fn a_healthy_outbox_with_its_queues_and_topics_has_no_problem() {
     let told = |text: &str| findings.iter().any(|[_, _, advice]| advice.contains(text));
     assert!(told("no redrive policy") && told("raw delivery to queues (1)"), "{findings:?}");
     assert!(told("no confirmed subscription"), "{findings:?}");
+    assert_eq!(db.count("pending").await, 3);
 }
 
 /// Cases A06 and B09.
@@ -87,24 +105,41 @@ async fn settings_that_the_queues_do_not_bear_out_are_problems_with_the_value_to
     assert!(problem(&findings, "destination fax").contains("4 messages would die with no_route"));
 }
 
-/// Case B11.
+/// Case B11: the endpoint lets nobody look, as the relay's role in the template, and then nobody send.
 #[tokio::test]
 async fn a_target_that_may_not_be_asked_is_a_problem_that_names_the_permissions() {
     let db = Database::fresh().await;
+    db.pending(2).await;
     let endpoint = Endpoint::start();
     let destinations =
         json!({ "orders": endpoint.queue_url("orders"), "events": endpoint.topic_arn("events") });
     let url = db.url_as("outbox_relay").await;
-    let ended = doctor(&url, endpoint.url(), &destinations, "json").await;
+    let looks = ["allow sqs:GetQueueAttributes", "allow sns:GetTopicAttributes"];
+    let ended = doctor(&url, endpoint.url(), &destinations, &["--output", "ndjson"]).await;
+    assert_eq!(ended.code, Some(0), "{}", ended.output);
+    let found = read(&ended);
+    for (name, look) in ["orders", "events"].into_iter().zip(looks) {
+        let of = severities(&found, &format!("destination {name}"));
+        assert_eq!(of, ["ok", "note"], "{found:?}");
+        assert!(ended.stdout.contains(look), "{}", ended.output);
+    }
+    let requests = endpoint.requests();
+    assert_eq!(requests.len(), 2, "one request to send to each");
+    assert!(requests.iter().all(|request| request.entries.is_empty()), "{requests:?}");
+
+    endpoint.deny();
+    let ended = doctor(&url, endpoint.url(), &destinations, &["--output", "json"]).await;
     assert_eq!(ended.code, Some(1), "{}", ended.output);
-    for allow in ["allow sqs:GetQueueAttributes", "allow sns:GetTopicAttributes"] {
+    for allow in looks.into_iter().chain(["allow sqs:SendMessage", "allow sns:Publish"]) {
         assert!(ended.stdout.contains(allow), "{}", ended.output);
     }
     let report: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!(report["healthy"], false);
+    assert!(endpoint.accepted().is_empty(), "nothing is sent");
+    assert_eq!(db.count("pending").await, 2);
 
     endpoint.down().await;
-    let ended = doctor(&url, endpoint.url(), &destinations, "table").await;
+    let ended = doctor(&url, endpoint.url(), &destinations, &[]).await;
     assert_eq!(ended.code, Some(1), "{}", ended.output);
     assert!(ended.stdout.contains("did not answer (connect_failed)"), "{}", ended.output);
     assert!(ended.stdout.ends_with("\n2 problems, 0 notes\n"), "{}", ended.output);
@@ -118,11 +153,14 @@ async fn a_role_that_cannot_do_a_relays_work_is_a_problem_that_names_what_it_lac
     let (found, code) = findings(&db.url_as("outbox_admin").await, &destinations).await;
     assert_eq!(code, Some(1), "{found:?}");
     let lacks = problem(&found, "role");
-    assert!(lacks.contains("UPDATE on message (dispatched_at"), "{lacks}");
+    assert!(
+        lacks.contains("UPDATE (dispatched_at, broker_message_id) ON outbox.message"),
+        "{lacks}"
+    );
     assert!(lacks.contains("GRANT outbox_relay TO login_"), "{lacks}");
 
     let (found, _) = findings(&db.url_as("outbox_producer").await, &destinations).await;
-    assert!(problem(&found, "role").contains("SELECT on message"), "{found:?}");
+    assert!(problem(&found, "role").contains("SELECT ON outbox.message"), "{found:?}");
     assert!(problem(&found, "outbox").contains("42501"), "{found:?}");
 
     for (database, said) in [
@@ -144,7 +182,7 @@ async fn a_role_that_cannot_do_a_relays_work_is_a_problem_that_names_what_it_lac
 async fn without_a_database_or_destinations_there_is_nothing_to_examine() {
     let nowhere = "postgres://nobody@127.0.0.1:1/nothing";
     let destinations = json!({ "orders": "arn:aws:sqs:us-east-1:000000000000:orders" });
-    let ended = doctor(nowhere, "http://127.0.0.1:1", &destinations, "json").await;
+    let ended = doctor(nowhere, "http://127.0.0.1:1", &destinations, &["--output", "json"]).await;
     assert_eq!(ended.code, Some(3), "{}", ended.output);
     assert!(sentence(&ended).contains("127.0.0.1:1"), "{}", ended.output);
 

@@ -140,6 +140,29 @@ async fn the_admin_function_lists_and_shows_and_keeps_payloads_unless_asked() {
 }
 
 #[tokio::test]
+async fn the_admin_function_examines_its_database_and_login_as_the_command_line_does() {
+    let db = Database::fresh().await;
+    db.pending(2).await;
+    let admin = admin(&db).await;
+    let diagnosis = admin.invoke(&json!({ "command": "doctor" }), MINUTE).await.unwrap();
+    assert_eq!(diagnosis["healthy"], true, "{diagnosis}");
+    for subject in ["database", "outbox", "role", "plans", "indexes", "settings", "pooler"] {
+        let found = diagnosis["findings"].as_array().unwrap();
+        let found = found.iter().find(|finding| finding["subject"] == subject);
+        assert_eq!(found.unwrap()["severity"], "ok", "{diagnosis}");
+    }
+    let doctor = json!({ "command": "doctor", "as": "relay" });
+    let diagnosis = admin.invoke(&doctor, MINUTE).await.unwrap();
+    assert_eq!(diagnosis["healthy"], false, "{diagnosis}");
+    assert!(diagnosis.to_string().contains("GRANT outbox_relay TO"), "{diagnosis}");
+    assert_eq!(db.count("pending").await, 2);
+
+    let doctor = json!({ "command": "doctor", "as": "owner" });
+    let refused = admin.invoke(&doctor, MINUTE).await.unwrap_err();
+    assert!(refused["errorMessage"].as_str().unwrap().contains("`owner`"), "{refused}");
+}
+
+#[tokio::test]
 async fn who_asks_the_admin_function_is_kept_in_the_audit() {
     let db = Database::fresh().await;
     let admin = admin(&db).await;

@@ -12,7 +12,7 @@ use url::Url;
 use crate::connect::server::{as_server, free_port, output, write};
 
 /// A running `PgBouncer`; it is killed and its files removed when dropped.
-pub(super) struct PgBouncer {
+pub(crate) struct PgBouncer {
     directory: PathBuf,
     port: u16,
     _process: Child,
@@ -20,7 +20,7 @@ pub(super) struct PgBouncer {
 
 impl PgBouncer {
     /// One that leads to the server of these URLs, for their users.
-    pub(super) async fn start(urls: &[&str]) -> Self {
+    pub(crate) async fn start(urls: &[&str]) -> Self {
         let template = std::env::temp_dir().join("outbox-pgbouncer.XXXXXX");
         let directory = output("mktemp", &["-d", template.to_str().unwrap()]).await;
         let directory = PathBuf::from(directory.trim());
@@ -55,7 +55,7 @@ impl PgBouncer {
     }
 
     /// The same database and user by way of this pooler.
-    pub(super) fn url(&self, url: &str) -> String {
+    pub(crate) fn url(&self, url: &str) -> String {
         let mut url = Url::parse(url).unwrap();
         url.set_host(Some("127.0.0.1")).unwrap();
         url.set_port(Some(self.port)).unwrap();

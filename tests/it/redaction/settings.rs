@@ -50,9 +50,16 @@ async fn a_setting_that_is_refused_shows_no_secret_that_went_astray() {
     for name in ["DATABASE_AUTH", "DATABASE_SECRET_ARN", "BATCH_SIZE", "DESTINATIONS_FILE"] {
         refused(&mut said, &format!("OUTBOX_{name}"), &login).await;
     }
-    for target in [format!("https://app:{PASSWORD}@sqs/1/q"), url()] {
-        let bad = json!({ "orders": { "target": target } }).to_string();
-        refused(&mut said, "OUTBOX_DESTINATIONS", &bad).await;
+    let target = "arn:aws:sqs:us-east-1:000000000000:orders";
+    for bad in [
+        json!({ "target": format!("https://app:{PASSWORD}@sqs/1/q") }),
+        json!({ "target": url() }),
+        json!({ "target": target, "max_bytes": PASSWORD }),
+        json!({ "target": target, "fair": PASSWORD }),
+        json!({ "target": target, "on_dead": PASSWORD }),
+        json!(PASSWORD),
+    ] {
+        refused(&mut said, "OUTBOX_DESTINATIONS", &json!({ "orders": bad }).to_string()).await;
     }
     said.assert_clean();
 }

@@ -23,6 +23,15 @@ pub(super) fn refusal(request: &Request, max_bytes: Option<usize>) -> Option<Ans
     Some(Answer::error(400, code, "refused by the rules of AWS"))
 }
 
+/// The refusal of whoever lacks the permission to send.
+pub(super) fn denial(protocol: Protocol) -> Answer {
+    let code = match protocol {
+        Protocol::Json => "AccessDeniedException",
+        Protocol::Query => "AuthorizationError",
+    };
+    Answer::error(403, code, "no policy allows it")
+}
+
 fn is_entry_id(id: &str) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     (1..=80).contains(&id.len()) && id.chars().all(allowed)

@@ -3,6 +3,7 @@
 use outbox_store::{BreakerOf, GroupHead, Message, PauseOf};
 
 use crate::moment::time;
+use crate::words::for_a_shell;
 
 /// What it waits for, and what to type.
 pub(super) fn judge(message: &Message) -> (Vec<String>, Vec<String>) {
@@ -17,7 +18,7 @@ pub(super) fn judge(message: &Message) -> (Vec<String>, Vec<String>) {
             ];
             if let (true, Some(group)) = (message.holds_group, &message.message_group) {
                 waits.push("the rest of its group waits for that, too".to_owned());
-                let (destination, group) = (word(&message.destination), word(group));
+                let (destination, group) = (for_a_shell(&message.destination), for_a_shell(group));
                 next.push(format!("outbox resume {destination} --group {group} --reason \"...\""));
             }
             (waits, next)
@@ -37,7 +38,7 @@ fn claimed(message: &Message) -> String {
 
 fn pending(message: &Message) -> (Vec<String>, Vec<String>) {
     let (mut waits, mut next) = (Vec::new(), Vec::new());
-    let destination = word(&message.destination);
+    let destination = for_a_shell(&message.destination);
     if let Some(PauseOf { name, paused_ms, paused_by, reason }) = &message.pause {
         let what = if name == "*" { "all destinations" } else { &message.destination };
         let since = time(*paused_ms);
@@ -71,15 +72,6 @@ fn pending(message: &Message) -> (Vec<String>, Vec<String>) {
         next.push("outbox status".to_owned());
     }
     (waits, next)
-}
-
-/// A word of a command, in quotes where the shell needs them.
-fn word(text: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_.:/@%+,-".contains(c);
-    if !text.is_empty() && !text.starts_with('-') && text.chars().all(is_plain) {
-        return text.to_owned();
-    }
-    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]
@@ -208,7 +200,7 @@ mod tests {
             ("-x", "'-x'"),
             ("", "''"),
         ] {
-            assert_eq!(word(text), quoted);
+            assert_eq!(for_a_shell(text), quoted);
         }
     }
 }

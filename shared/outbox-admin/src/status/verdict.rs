@@ -148,7 +148,7 @@ fn pause_of_all(facts: &Facts, limit: f64) -> Option<Problem> {
 fn waiting(of: &DestinationStatus, facts: &Facts, limit: f64) -> Option<Problem> {
     let (name, seconds) = (&of.backlog.destination, of.backlog.oldest_due_seconds);
     if !exceeds(seconds, limit) {
-        return None;
+        return of.age_is_bounded.then(|| too_many(name));
     }
     let (age, arg) = (age_in_words(seconds), for_a_shell(name));
     if let Some(pause) = pause_of(facts, name) {
@@ -166,6 +166,17 @@ fn waiting(of: &DestinationStatus, facts: &Facts, limit: f64) -> Option<Problem>
         "it is not paused, and its breaker is closed"
     };
     Some(problem("due_too_long", format!("{name}: due for {age}; {why}"), "outbox doctor"))
+}
+
+/// Of so many the oldest is not known, and it may have waited for longer than the limit.
+fn too_many(name: &str) -> Problem {
+    problem(
+        "too_many_due",
+        format!(
+            "{name}: more messages wait than are looked at, and the oldest may have waited for long"
+        ),
+        "SELECT * FROM outbox.backlog tells, and takes its time".to_owned(),
+    )
 }
 
 fn pause_of<'a>(facts: &'a Facts, name: &str) -> Option<&'a ActivePause> {

@@ -1,7 +1,9 @@
 //! What the publisher reads off the answers of a queue or topic.
 
+use std::time::Duration;
+
 use outbox::{Failure, FailureClass};
-use outbox_publish::{AwsPublisher, Properties};
+use outbox_publish::{AwsPublisher, Keeping, Properties};
 
 use crate::stub::{Reply, Stub};
 use crate::{QUEUE, TOPIC, destination, sqs};
@@ -62,7 +64,7 @@ fn topic(may_list: bool, may_ask: bool) -> Stub {
 }
 
 #[tokio::test]
-async fn a_queue_tells_its_limit_its_kind_its_key_and_its_dead_letter_queue() {
+async fn a_queue_tells_its_limit_its_kind_its_key_and_how_it_keeps_messages() {
     let plain = sqs(
         200,
         r#"{"Attributes": {"MaximumMessageSize": "2048", "SqsManagedSseEnabled": "true"}}"#,
@@ -70,20 +72,29 @@ async fn a_queue_tells_its_limit_its_kind_its_key_and_its_dead_letter_queue() {
     let told = inspect(&plain, QUEUE).await.unwrap();
     let expected = Properties {
         max_bytes: Some(2_048),
-        has_redrive_policy: Some(false),
+        has_sqs_key: true,
+        keeping: Some(Keeping::default()),
         ..Properties::default()
     };
     assert_eq!(told, expected);
 
     let all = r#"{"Attributes": {"MaximumMessageSize": "262144", "FifoQueue": "true", "KmsMasterKeyId": "alias/k",
-                  "ContentBasedDeduplication": "true", "RedrivePolicy": "{\"maxReceiveCount\":5}"}}"#;
+                  "ContentBasedDeduplication": "true", "MessageRetentionPeriod": "345600",
+                  "DelaySeconds": "7", "VisibilityTimeout": "30",
+                  "RedrivePolicy": "{\"deadLetterTargetArn\":\"arn:aws:sqs:us-east-1:0:dead\",\"maxReceiveCount\":5}"}}"#;
     let told = inspect(&sqs(200, all), QUEUE).await.unwrap();
     let expected = Properties {
         max_bytes: Some(262_144),
         is_fifo: true,
         content_based_deduplication: true,
         kms_key: Some("alias/k".into()),
-        has_redrive_policy: Some(true),
+        has_sqs_key: false,
+        keeping: Some(Keeping {
+            dead_letter_queue: Some("arn:aws:sqs:us-east-1:0:dead".into()),
+            retention: Some(Duration::from_hours(96)),
+            delay: Some(Duration::from_secs(7)),
+            visibility_timeout: Some(Duration::from_secs(30)),
+        }),
         subscriptions: None,
         raw_queues: None,
     };
@@ -123,5 +134,36 @@ async fn a_target_that_does_not_tell_says_why() {
     ] {
         let failure = inspect(&sqs(status, &body), target).await.unwrap_err();
         assert_eq!((failure.class, failure.code.as_str()), (FailureClass::DestinationFault, code));
+    }
+}
+
+async fn knock(stub: &Stub, target: &str) -> Result<(), Failure> {
+    AwsPublisher::new(&stub.sdk_config()).knock(&destination(target).target).await
+}
+
+/// The request holds nothing, whatever it is answered.
+#[tokio::test]
+async fn a_knock_sends_nothing_and_is_refused_for_what_would_be_refused_to_a_message() {
+    let json = |code: &str| (400, format!(r#"{{"__type": "{code}"}}"#));
+    let xml = |status, code: &str| {
+        (status, format!("<ErrorResponse><Error><Code>{code}</Code></Error></ErrorResponse>"))
+    };
+    for (target, (status, body), refused_with) in [
+        (QUEUE, json("com.amazonaws.sqs#EmptyBatchRequest"), None),
+        (QUEUE, json("AWS.SimpleQueueService.EmptyBatchRequest"), None),
+        (TOPIC, xml(400, "EmptyBatchRequest"), None),
+        (TOPIC, xml(400, "EmptyBatchRequestException"), None),
+        (QUEUE, json("com.amazonaws.sqs#AccessDeniedException"), Some("AccessDenied")),
+        (QUEUE, json("com.amazonaws.sqs#QueueDoesNotExist"), Some("QueueDoesNotExist")),
+        (TOPIC, xml(403, "AuthorizationError"), Some("AuthorizationError")),
+        (TOPIC, xml(404, "NotFound"), Some("NotFound")),
+    ] {
+        let stub = Stub::new(move |sent| {
+            assert!(!sent.contains("Id") && !sent.contains(".member."), "{sent}");
+            Reply::Http(status, body.clone())
+        });
+        let refused = knock(&stub, target).await.err().map(|failure| failure.code);
+        assert_eq!(refused.as_deref(), refused_with);
+        assert_eq!(stub.calls(), 1);
     }
 }

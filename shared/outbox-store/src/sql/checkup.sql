@@ -28,11 +28,11 @@ LEFT JOIN pg_catalog.pg_class AS c ON c.relname = wanted.name AND c.relnamespace
 LEFT JOIN pg_catalog.pg_index AS i ON i.indexrelid = c.oid
 WHERE place.message IS NOT NULL
 UNION ALL
-SELECT 'trigger', t.tgname::text, CASE WHEN t.tgenabled = 'D' THEN 'disabled' ELSE 'enabled' END
+SELECT 'trigger', t.tgname::text, CASE WHEN t.tgenabled IN ('O', 'A') THEN 'enabled' ELSE 'disabled' END
 FROM place
 JOIN pg_catalog.pg_trigger AS t ON t.tgrelid = place.message
 JOIN pg_catalog.pg_proc AS f ON f.oid = t.tgfoid
-WHERE NOT t.tgisinternal AND (f.pronamespace <> place.oid OR t.tgenabled = 'D')
+WHERE NOT t.tgisinternal AND (f.pronamespace <> place.oid OR t.tgenabled NOT IN ('O', 'A'))
 UNION ALL
 SELECT 'rule', r.rulename::text, 'message'
 FROM place
@@ -46,7 +46,7 @@ SELECT 'autovacuum', c.relname::text, 'off'
 FROM place
 JOIN pg_catalog.pg_class AS c ON c.oid = place.message
 CROSS JOIN unnest(c.reloptions) AS o (option)
-WHERE o.option IN ('autovacuum_enabled=false', 'autovacuum_enabled=off')
+WHERE o.option LIKE 'autovacuum_enabled=%' AND NOT split_part(o.option, '=', 2)::boolean
 UNION ALL
 SELECT 'too_many', p.name, 'message'
 FROM place

@@ -3,6 +3,7 @@
 -- the oldest has been due: a status must answer at once, however long the backlog is.
 --   $1 bigint  how many rows of each kind of index to look at in all, shared among the destinations
 -- Returns the columns of the view outbox.backlog; is_bounded tells whether there is more of any kind than was counted.
+-- age_is_bounded tells whether an older one may be among what was not counted.
 -- And oldest_waiting_seconds since the oldest unfinished message was enqueued, one held_group, and dead_codes: an array
 -- of code, messages and oldest_dead_seconds.
 -- Uses message_fresh_idx, message_age_idx, message_dead_idx, message_held_idx and message_group_idx.
@@ -87,7 +88,9 @@ SELECT named.destination,
           AND m.destination >= named.destination AND m.destination <= named.destination
         ORDER BY m.destination, m.message_group
         LIMIT 1) AS held_group,
-       ended.codes AS dead_codes
+       ended.codes AS dead_codes,
+       -- Ids tell no age: of what was not looked at, some may be older.
+       waiting.n_fresh > share.n_rows AS age_is_bounded
 FROM named
 CROSS JOIN share
 CROSS JOIN LATERAL (

@@ -3,6 +3,7 @@
 #![expect(clippy::doc_markdown, reason = "help shows names as they are, without backticks")]
 
 mod bench;
+mod doctor;
 mod messages;
 
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ use clap::{Parser, Subcommand, ValueEnum, value_parser};
 use outbox_admin::{Age, operator_name};
 
 pub(crate) use bench::Bench;
+pub(crate) use doctor::Doctor;
 pub(crate) use messages::{Becomes, Completions, List, Man, Show, Tail, Which};
 
 /// The transactional outbox: what waits, what is dead, and what to do about it
@@ -81,14 +83,17 @@ pub(crate) enum Verb {
     Status(Status),
     /// Check the database, and every destination against the real queue or topic
     ///
-    /// Run it with the relay's settings and credentials. Beside its permissions to send it needs
-    /// sqs:GetQueueAttributes, sns:GetTopicAttributes, and for the deliveries of a topic
+    /// Run it with the relay's settings and credentials: it tells whether they may send, by a
+    /// request without a message, which can't be carried out. To look at the destinations too it
+    /// needs sqs:GetQueueAttributes, sns:GetTopicAttributes, and for the deliveries of a topic
     /// sns:ListSubscriptionsByTopic and sns:GetSubscriptionAttributes. Nothing is changed.
     /// Settings, indexes, triggers and rights that harm are told with what mends them.
     ///
+    /// With another login, only the database: is it what --as says, with the rights for that?
+    ///
     /// Exits 1 if there is a problem; a note is none.
     #[command(verbatim_doc_comment)]
-    Doctor,
+    Doctor(Doctor),
     /// List messages, the newest first
     ///
     /// What is given must all match; without anything, the latest. A correlation id, a type or

@@ -1,75 +1,58 @@
 //! `outbox doctor`: the database, and every destination against the real queue or topic.
 //!
-//! Facts are gathered here, by the store and by the publisher; what they mean is decided in the modules below, which
-//! touch nothing and are tested by tables.
+//! The library examines the database. What the publisher tells is gathered here; what it means is decided in the modules
+//! below, which touch nothing and are tested by tables.
 
-mod checkup;
-mod database;
-mod finding;
+mod backlog;
 mod target;
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
-use futures_util::{StreamExt, stream};
-use outbox_lambda::{Program, aws_config, describe};
+use futures_util::{StreamExt, future, stream};
+use outbox_admin::{Diagnosis, Finding, Role, Severity};
+use outbox_lambda::{Program, aws_config};
 use outbox_publish::AwsPublisher;
-use outbox_store::Store;
-use serde::Serialize;
 
+use crate::args::Doctor;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::output::Output;
-
-use finding::{Finding, Severity};
+use crate::output::{Output, plain};
 
 /// Destinations that are asked at once.
 const CONCURRENCY: usize = 8;
 
-#[derive(Serialize)]
-struct Report {
-    /// Whether there is no problem; notes do not count.
-    healthy: bool,
-    findings: Vec<Finding>,
-}
-
-pub(crate) async fn run(output: Output) -> Result<Exit, Failure> {
-    let context = Context::quiet(Program::Relay)?;
-    let mut findings = examine_database(&context, &context.store()?).await?;
-    findings.extend(inspect_destinations(&context).await);
-
-    let healthy = findings.iter().all(|finding| finding.severity != Severity::Problem);
-    let report = Report { healthy, findings };
-    output.show_list(&report, &report.findings, || text(&report.findings))?;
-    Ok(if healthy { Exit::Ok } else { Exit::Problem })
-}
-
-/// A database that is away ends the examination; one that refuses a statement is a finding.
-async fn examine_database(context: &Context, store: &Store) -> Result<Vec<Finding>, Failure> {
-    let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let asked = now();
-    let examination = store.examine().await.map_err(|error| context.store_failure(&error))?;
-    let mut findings = database::judge_server(&examination, asked..=now());
-
-    let facts = store.checkup().await.map_err(|error| context.store_failure(&error))?;
-    findings.extend(checkup::judge(&facts, context.schema.name()));
-
-    let version = store.check_version().await;
-    let backlog = match &version {
-        Ok(()) => store.backlog().await,
-        Err(_) => Ok(Vec::new()),
+pub(crate) async fn run(args: Doctor, output: Output) -> Result<Exit, Failure> {
+    let (context, lacks_destinations) = context(args.role)?;
+    let doctor = outbox_admin::Doctor { role: args.role };
+    let examined = match (doctor.examine(&context.store()?).await, lacks_destinations) {
+        (Ok(examined), _) if examined.role != Role::Relay => examined,
+        (Ok(examined), None) => examined,
+        (_, Some(failure)) => return Err(failure),
+        (Err(error), None) => return Err(context.failure(error)),
     };
-    for error in [version.as_ref().err(), backlog.as_ref().err()].into_iter().flatten() {
-        if describe(&context.settings.database, error).is_transient() {
-            return Err(context.store_failure(error));
-        }
-        findings.push(Finding::problem("outbox", error.to_string()));
+    let mut findings = examined.findings;
+    if examined.role == Role::Relay {
+        findings.extend(backlog::judge(&examined.backlog, &context.settings.relay.destinations));
+        findings.extend(inspect_destinations(&context).await);
     }
-    if version.is_ok() {
-        findings.push(database::outbox_is_there());
-        let known = &context.settings.relay.destinations;
-        findings.extend(database::judge_backlog(&backlog.unwrap_or_default(), known));
+
+    let report = Diagnosis::from(findings);
+    output.show_list(&report, &report.findings, || text(&report.findings))?;
+    Ok(if report.healthy { Exit::Ok } else { Exit::Problem })
+}
+
+/// The settings of that login. Only a relay needs destinations, and who is to be judged as what he is may turn out to be
+/// one: what the settings lack is kept for then.
+fn context(role: Option<Role>) -> Result<(Context, Option<Failure>), Failure> {
+    match role {
+        Some(Role::Relay) => Ok((Context::quiet(Program::Relay)?, None)),
+        Some(_) => Ok((Context::quiet(Program::CommandLine)?, None)),
+        None => match Context::quiet(Program::Relay) {
+            Ok(context) => Ok((context, None)),
+            Err(failure) => match Context::quiet(Program::CommandLine) {
+                Ok(context) => Ok((context, Some(failure))),
+                Err(_) => Err(failure),
+            },
+        },
     }
-    Ok(findings)
 }
 
 /// In the order of their names.
@@ -77,8 +60,9 @@ async fn inspect_destinations(context: &Context) -> Vec<Finding> {
     let publisher = AwsPublisher::new(&aws_config().await);
     let destinations = context.settings.relay.destinations.iter();
     let judged = destinations.map(|destination| async {
-        let told = publisher.inspect(&destination.target).await;
-        target::judge(destination, &told)
+        let told = publisher.inspect(&destination.target);
+        let (told, knocked) = future::join(told, publisher.knock(&destination.target)).await;
+        target::judge(destination, &told, &knocked)
     });
     let judged: Vec<_> = stream::iter(judged).buffered(CONCURRENCY).collect().await;
     judged.into_iter().flatten().collect()
@@ -90,7 +74,7 @@ fn text(findings: &[Finding]) -> String {
     let mut lines: Vec<String> = findings
         .iter()
         .map(|Finding { severity, subject, advice }| {
-            format!("{:<8} {subject:<width$}  {advice}", severity.as_str())
+            plain(&format!("{:<8} {subject:<width$}  {advice}", severity.as_str()))
         })
         .collect();
     let count = |of: Severity| findings.iter().filter(|finding| finding.severity == of).count();

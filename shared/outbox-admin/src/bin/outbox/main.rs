@@ -56,7 +56,7 @@ async fn carry_out(verb: Verb, output: Output) -> Result<Exit, Failure> {
         Verb::Enqueue(args) => enqueue::run(args, output).await,
         Verb::Relay(args) => relay::run(&args, output).await,
         Verb::Purge(args) => purge::run(&args, output).await,
-        Verb::Doctor => doctor::run(output).await,
+        Verb::Doctor(args) => doctor::run(args, output).await,
         Verb::Status(args) => status::run(&args, output).await,
         Verb::List(args) => list::run(args, output).await,
         Verb::Show(args) => show::run(&args, output).await,

@@ -50,7 +50,6 @@ pub(crate) fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>
 
 /// A table as wide as its contents, of texts: a line for each row, behind two of the header.
 pub(crate) fn text_table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
-    let rows = rows.into_iter().map(|row| row.iter().map(|cell| plain(cell)).collect::<Vec<_>>());
     aligned(header, rows, CellAlignment::Left)
 }
 
@@ -70,6 +69,7 @@ fn aligned(
 ) -> String {
     const STYLE: TableStyle =
         TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+    let rows = rows.into_iter().map(|row| row.iter().map(|cell| plain(cell)).collect::<Vec<_>>());
     let mut table = Table::new();
     table
         .load_style(STYLE)

@@ -24,6 +24,7 @@ pub(in crate::status) fn destination(name: &str) -> DestinationStatus {
             held: 0,
         },
         is_bounded: false,
+        age_is_bounded: false,
         oldest_waiting_seconds: 0.0,
         held_group: None,
         dead_letters: Vec::new(),
@@ -290,6 +291,16 @@ fn what_is_worth_knowing_is_a_note_and_no_problem() {
         assert!(problems.is_empty(), "{problems:?}");
         assert_eq!(codes(&notes), expected, "{facts:?}");
     }
+}
+
+/// Ids tell no age: of what was not looked at, some may have waited for longer than the limit.
+#[test]
+fn a_backlog_too_long_to_know_its_oldest_is_not_healthy() {
+    let mut facts = healthy();
+    facts.destinations.push(DestinationStatus { age_is_bounded: true, ..destination("orders") });
+    assert_eq!(codes(&verdict(&facts, OLDEST_DUE_LIMIT_SECONDS).0), ["too_many_due"]);
+    facts.destinations[0].backlog.oldest_due_seconds = 301.0;
+    assert_eq!(codes(&verdict(&facts, OLDEST_DUE_LIMIT_SECONDS).0), ["due_too_long"]);
 }
 
 #[test]

@@ -1,26 +1,116 @@
 //! What is found of a destination: its settings against what the queue or topic says of itself.
 
+use std::time::Duration;
+
 use outbox::{Destination, Failure, FailureClass, MAX_ATTRIBUTES, Target};
+use outbox_admin::{Finding, Severity, age_in_words};
 use outbox_publish::Properties;
 
-use super::finding::{Finding, Severity};
+/// From this retention on a consumer has time for a repair.
+const SHORT_RETENTION: Duration = Duration::from_hours(24);
 
-/// Compares a destination's settings with what its queue or topic told.
-pub(super) fn judge(destination: &Destination, told: &Result<Properties, Failure>) -> Vec<Finding> {
-    let found = match told {
-        Ok(properties) => compare(destination, properties),
-        Err(failure) => vec![(Severity::Problem, unanswered(&destination.target, failure))],
+/// Compares a destination's settings with what its queue or topic told, and with what it said of a request to send.
+pub(super) fn judge(
+    destination: &Destination,
+    told: &Result<Properties, Failure>,
+    knocked: &Result<(), Failure>,
+) -> Vec<Finding> {
+    let target = &destination.target;
+    let (mut found, fine) = match told {
+        Ok(properties) => (compare(destination, properties), is_there(target, properties)),
+        Err(failure) if is_denied(failure) => {
+            let fine = format!("its {} was reached", kind(target));
+            (vec![(Severity::Note, not_told(target, failure))], fine)
+        }
+        Err(failure) => {
+            let problem = unanswered(target, failure);
+            return vec![Finding::problem(subject(destination), problem)];
+        }
     };
-    let subject = format!("destination {}", destination.name);
+    found.extend(knocked.as_ref().err().map(|failure| refused(target, failure)));
+
     let has_problem = found.iter().any(|(severity, _)| *severity == Severity::Problem);
-    let as_it_should =
-        format!("its {} is there, and takes what the settings say", kind(&destination.target));
-    let is_fine = (!has_problem).then(|| Finding::ok(subject.as_str(), as_it_should));
+    let fine = match knocked {
+        Ok(()) => format!("{fine}; a request to send, with no message, was not refused"),
+        Err(_) => fine,
+    };
+    let is_fine = (!has_problem).then(|| Finding::ok(subject(destination), fine));
     let found = found.into_iter().map(|(severity, advice)| match severity {
-        Severity::Problem => Finding::problem(subject.as_str(), advice),
-        _ => Finding::note(subject.as_str(), advice),
+        Severity::Problem => Finding::problem(subject(destination), advice),
+        _ => Finding::note(subject(destination), advice),
     });
     is_fine.into_iter().chain(found).collect()
+}
+
+fn subject(destination: &Destination) -> String {
+    format!("destination {}", destination.name)
+}
+
+/// What the queue or topic is like.
+fn is_there(target: &Target, told: &Properties) -> String {
+    let is = if told.is_fifo { "FIFO" } else { "standard" };
+    let mut like = vec![is.to_owned()];
+    if told.has_sqs_key {
+        like.push("encrypted with SQS's own key".to_owned());
+    }
+    if let Some(keeping) = &told.keeping {
+        let keeps = |what: &str, time: Option<Duration>| {
+            Some(format!("{what} {}", age_in_words(time?.as_secs_f64())))
+        };
+        like.extend(keeps("retention", keeping.retention));
+        like.extend(keeps("visibility time-out", keeping.visibility_timeout));
+        like.extend(keeping.dead_letter_queue.as_ref().map(|arn| format!("dead letters to {arn}")));
+    }
+    let (kind, like) = (kind(target), like.join(", "));
+    format!("its {kind} is there, and takes what the settings say ({like})")
+}
+
+fn is_denied(failure: &Failure) -> bool {
+    ["AccessDenied", "AuthorizationError", "AccessFailure", "NotAuthorized"]
+        .contains(&failure.code.as_str())
+}
+
+/// The permissions to look and to send.
+fn permissions(target: &Target) -> (&'static str, &'static str) {
+    match target {
+        Target::Queue { .. } => ("sqs:GetQueueAttributes", "sqs:SendMessage"),
+        Target::Topic { .. } => ("sns:GetTopicAttributes", "sns:Publish"),
+    }
+}
+
+/// A relay need not look, and by its template may not.
+fn not_told(target: &Target, failure: &Failure) -> String {
+    let (kind, address, code) = (kind(target), address(target), &failure.code);
+    let (look, _) = permissions(target);
+    format!(
+        "the {kind} {address} may not be looked at ({code}), which no relay needs: allow {look} to \
+         have max_bytes and the rest compared"
+    )
+}
+
+/// Why a request to send was refused, and what to do about it.
+fn refused(target: &Target, failure: &Failure) -> (Severity, String) {
+    let (kind, address, code) = (kind(target), address(target), &failure.code);
+    let (_, send) = permissions(target);
+    if is_denied(failure) {
+        let advice = format!(
+            "the {kind} {address} may not be sent to ({code}): allow {send} to the relay, and in \
+             the {kind}'s own policy if it is another account's"
+        );
+        return (Severity::Problem, advice);
+    }
+    if is_missing(failure) {
+        return (Severity::Problem, unanswered(target, failure));
+    }
+    let advice = format!(
+        "whether the {kind} {address} may be sent to is not known ({code}): run this again"
+    );
+    (Severity::Note, advice)
+}
+
+fn is_missing(failure: &Failure) -> bool {
+    ["NonExistentQueue", "QueueDoesNotExist", "QueueDeletedRecently", "NotFound"]
+        .contains(&failure.code.as_str())
 }
 
 fn kind(target: &Target) -> &'static str {
@@ -40,19 +130,12 @@ fn address(target: &Target) -> &str {
 /// Why nothing was told, and what to do about it.
 fn unanswered(target: &Target, failure: &Failure) -> String {
     let (kind, address, code) = (kind(target), address(target), &failure.code);
-    let (ask, send) = match target {
-        Target::Queue { .. } => ("sqs:GetQueueAttributes", "sqs:SendMessage"),
-        Target::Topic { .. } => ("sns:GetTopicAttributes", "sns:Publish"),
-    };
-    match code.as_str() {
-        "NonExistentQueue" | "QueueDoesNotExist" | "QueueDeletedRecently" | "NotFound" => format!(
+    match failure.class {
+        _ if is_missing(failure) => format!(
             "the {kind} {address} does not exist: create it, or correct its target in \
              OUTBOX_DESTINATIONS"
         ),
-        "AccessDenied" | "AuthorizationError" | "AccessFailure" | "NotAuthorized" => format!(
-            "the {kind} {address} may not be asked ({code}): allow {ask}, and {send} to the relay"
-        ),
-        _ if failure.class == FailureClass::Throttled => {
+        FailureClass::Throttled => {
             format!("the {kind} {address} was asked too often ({code}): run this again")
         }
         _ => format!("the {kind} {address} did not answer ({code}): {}", failure.detail),
@@ -76,12 +159,31 @@ fn compare(destination: &Destination, told: &Properties) -> Vec<(Severity, Strin
              and kms:Decrypt for that key"
         ));
     }
-    if told.has_redrive_policy == Some(false) {
-        note(
-            "it has no redrive policy: what a consumer can't handle comes back until its \
-             retention ends; give it a dead-letter queue"
-                .to_owned(),
-        );
+    if let Some(keeping) = &told.keeping {
+        if told.kms_key.is_none() && !told.has_sqs_key {
+            note("it is not encrypted at rest: set its SqsManagedSseEnabled to true".to_owned());
+        }
+        if keeping.dead_letter_queue.is_none() {
+            note(
+                "it has no redrive policy: what a consumer can't handle comes back until its \
+                 retention ends; give it a dead-letter queue"
+                    .to_owned(),
+            );
+        }
+        if let Some(retention) = keeping.retention.filter(|kept| *kept < SHORT_RETENTION) {
+            note(format!(
+                "it keeps messages for {}: those that no consumer takes by then are gone, though \
+                 they are dispatched; raise its MessageRetentionPeriod",
+                age_in_words(retention.as_secs_f64())
+            ));
+        }
+        if let Some(delay) = keeping.delay.filter(|delay| !delay.is_zero()) {
+            note(format!(
+                "it withholds each message for {}, which no figure of the outbox shows: that is its \
+                 DelaySeconds",
+                age_in_words(delay.as_secs_f64())
+            ));
+        }
     }
     if told.subscriptions == Some(0) {
         note(
@@ -145,6 +247,7 @@ fn size(destination: &Destination, told: &Properties) -> Option<(Severity, Strin
 #[cfg(test)]
 mod tests {
     use outbox::Scope;
+    use outbox_publish::Keeping;
 
     use super::Severity::{Note, Ok as Fine, Problem};
     use super::*;
@@ -154,14 +257,34 @@ mod tests {
 
     fn judged(target: &str, told: &Result<Properties, Failure>) -> Vec<(Severity, String)> {
         let destination = Destination::new("orders", Target::parse(target).unwrap());
-        let findings = judge(&destination, told).into_iter();
+        let findings = judge(&destination, told, &Ok(())).into_iter();
         assert!(findings.clone().all(|finding| finding.subject == "destination orders"));
         findings.map(|finding| (finding.severity, finding.advice)).collect()
     }
 
     fn queue() -> Properties {
-        let (max_bytes, has_redrive_policy) = (Some(1_048_576), Some(true));
-        Properties { max_bytes, has_redrive_policy, ..Properties::default() }
+        let (max_bytes, has_sqs_key) = (Some(1_048_576), true);
+        let keeping = Some(keeping());
+        Properties { max_bytes, has_sqs_key, keeping, ..Properties::default() }
+    }
+
+    fn keeping() -> Keeping {
+        Keeping {
+            dead_letter_queue: Some("arn:aws:sqs:eu-west-1:1:dead".into()),
+            retention: Some(Duration::from_hours(96)),
+            delay: Some(Duration::ZERO),
+            visibility_timeout: Some(Duration::from_secs(30)),
+        }
+    }
+
+    /// A queue that keeps messages so.
+    fn keeps(keeping: Keeping) -> Properties {
+        Properties { keeping: Some(keeping), ..queue() }
+    }
+
+    fn refusal(code: &str) -> Failure {
+        let (class, scope) = (FailureClass::DestinationFault, Scope::Request);
+        Failure { class, scope, code: code.to_owned(), detail: "said".to_owned() }
     }
 
     fn topic() -> Properties {
@@ -196,7 +319,7 @@ mod tests {
         }
         let mut destination = Destination::new("orders", Target::parse(TOPIC).unwrap());
         destination.max_bytes = 300_000;
-        let findings = judge(&destination, &Ok(topic()));
+        let findings = judge(&destination, &Ok(topic()), &Ok(()));
         assert_eq!(findings[0].severity, Problem, "a topic that does not tell takes 256 KiB");
     }
 
@@ -205,7 +328,18 @@ mod tests {
         for (target, told, named) in [
             (QUEUE, Properties { content_based_deduplication: true, ..queue() }, "message id"),
             (QUEUE, Properties { kms_key: Some("alias/k".into()), ..queue() }, "key alias/k"),
-            (QUEUE, Properties { has_redrive_policy: Some(false), ..queue() }, "dead-letter"),
+            (QUEUE, Properties { has_sqs_key: false, ..queue() }, "SqsManagedSseEnabled"),
+            (QUEUE, keeps(Keeping { dead_letter_queue: None, ..keeping() }), "dead-letter"),
+            (
+                QUEUE,
+                keeps(Keeping { retention: Some(Duration::from_hours(23)), ..keeping() }),
+                "for 23 h 0 min",
+            ),
+            (
+                QUEUE,
+                keeps(Keeping { delay: Some(Duration::from_secs(7)), ..keeping() }),
+                "for 7 s, which",
+            ),
             (TOPIC, Properties { subscriptions: Some(0), ..topic() }, "reaches nobody"),
             (TOPIC, Properties { raw_queues: Some(2), ..topic() }, "more than 10 attributes"),
             (TOPIC, Properties { raw_queues: None, ..topic() }, "ListSubscriptionsByTopic"),
@@ -227,25 +361,13 @@ mod tests {
         assert_eq!(judged("https://sqs.eu-west-1.amazonaws.com/1/o.fifo", &Ok(fifo))[0].0, Fine);
     }
 
-    /// Cases B09, B11 and B17, before the first message meets them.
+    /// Cases B09 and B17, before the first message meets them.
     #[test]
     fn a_target_that_does_not_tell_is_a_problem_that_says_what_to_do() {
         for (target, class, code, named) in [
             (QUEUE, FailureClass::DestinationFault, "NonExistentQueue", "create it"),
             (QUEUE, FailureClass::DestinationFault, "QueueDoesNotExist", "create it"),
             (TOPIC, FailureClass::DestinationFault, "NotFound", "create it"),
-            (
-                QUEUE,
-                FailureClass::DestinationFault,
-                "AccessDenied",
-                "allow sqs:GetQueueAttributes, and sqs:SendMessage",
-            ),
-            (
-                TOPIC,
-                FailureClass::DestinationFault,
-                "AuthorizationError",
-                "allow sns:GetTopicAttributes, and sns:Publish",
-            ),
             (QUEUE, FailureClass::Throttled, "RequestThrottled", "again"),
             (QUEUE, FailureClass::DestinationFault, "connect_failed", "(connect_failed): said"),
             (TOPIC, FailureClass::DestinationFault, "no_credentials", "(no_credentials): said"),
@@ -257,5 +379,52 @@ mod tests {
             assert_eq!(judged[0].0, Problem);
             assert!(judged[0].1.contains(named) && judged[0].1.contains(target), "{judged:?}");
         }
+    }
+
+    /// Case B11: what a relay need not do is a note, what it has to do a problem.
+    #[test]
+    fn a_refused_look_is_a_note_and_a_refused_request_to_send_a_problem() {
+        for (target, properties, code, look, send) in [
+            (
+                QUEUE,
+                queue(),
+                "AccessDenied",
+                "allow sqs:GetQueueAttributes",
+                "allow sqs:SendMessage",
+            ),
+            (
+                TOPIC,
+                topic(),
+                "AuthorizationError",
+                "allow sns:GetTopicAttributes",
+                "allow sns:Publish",
+            ),
+        ] {
+            let destination = Destination::new("orders", Target::parse(target).unwrap());
+            for (told, knocked, expected) in [
+                (Ok(properties.clone()), Ok(()), &[(Fine, "was not refused")][..]),
+                (Ok(properties.clone()), Err(code), &[(Problem, send)]),
+                (Ok(properties), Err("connect_failed"), &[(Fine, "is there"), (Note, "not known")]),
+                (Err(code), Ok(()), &[(Fine, "was reached"), (Note, look)]),
+                (Err(code), Err(code), &[(Note, look), (Problem, send)]),
+                (Err(code), Err("NotFound"), &[(Note, look), (Problem, "does not exist")]),
+                (Err("connect_failed"), Err("connect_failed"), &[(Problem, "did not answer")]),
+            ] {
+                let found = judge(&destination, &told.map_err(refusal), &knocked.map_err(refusal));
+                assert_eq!(found.len(), expected.len(), "{found:?}");
+                for (finding, (severity, said)) in found.iter().zip(expected) {
+                    assert_eq!(finding.severity, *severity, "{finding:?}");
+                    assert!(finding.advice.contains(said), "{finding:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_queue_is_like_is_told_beside_that_it_is_there() {
+        let said = judged(QUEUE, &Ok(queue())).swap_remove(0).1;
+        let like = "(standard, encrypted with SQS's own key, retention 4 d 0 h, \
+                    visibility time-out 30 s, dead letters to arn:aws:sqs:eu-west-1:1:dead)";
+        assert!(said.contains(like), "{said}");
     }
 }

@@ -10,7 +10,7 @@ use outbox_store::{
 use serde_json::Value;
 
 use super::{dead_by_code, held_by_pause};
-use crate::output::table;
+use crate::output::{plain, table};
 use crate::paint::Paint;
 
 /// A terminal's width, less a little.
@@ -232,19 +232,19 @@ fn item(problem: &Problem, bullet: &str) -> Vec<String> {
     let Some(next) = &problem.next else { return lines };
     let next = match next.split_once(": ") {
         Some((advice, command)) if next.chars().count() > WIDTH - 4 => {
-            vec![format!("{advice}:"), format!("  {command}")]
+            vec![plain(&format!("{advice}:")), plain(&format!("  {command}"))]
         }
-        Some(_) => vec![next.clone()],
+        Some(_) => vec![plain(next)],
         None => wrapped(next, WIDTH - 4),
     };
     lines.extend(next.iter().map(|line| format!("    {line}")));
     lines
 }
 
-/// Lines of at most so many characters, broken between words.
+/// Lines of at most so many characters, broken between words, without what a terminal would obey.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
+    for word in plain(text).split_whitespace() {
         let line = lines.last_mut().expect("there is a line");
         if line.is_empty() {
             line.push_str(word);

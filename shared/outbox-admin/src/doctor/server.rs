@@ -1,24 +1,18 @@
-//! What is found of the database: the server, the role, and what waits.
+//! What is found of the server: the database, the clock, and the version of the outbox.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use outbox::Destinations;
-use outbox_store::{Backlog, Examination, SCHEMA_VERSION};
-
-use crate::output::messages;
+use outbox_store::{Error, Examination, SCHEMA_VERSION};
 
 use super::finding::Finding;
 
 /// Clocks that are set over the network are closer than this.
 const CLOCKS_AGREE_WITHIN: Duration = Duration::from_secs(5);
 
-/// What the server and the role are like. `here` is this machine's clock when it asked and when it was answered;
+/// What the server is like. `here` is this machine's clock when it asked and when it was answered;
 /// the server read its own between.
-pub(super) fn judge_server(
-    examination: &Examination,
-    here: RangeInclusive<Duration>,
-) -> Vec<Finding> {
+pub(super) fn judge(examination: &Examination, here: RangeInclusive<Duration>) -> Vec<Finding> {
     let Examination { server_version, encoding, database, role, .. } = examination;
     let mut findings = vec![Finding::ok(
         "database",
@@ -39,16 +33,6 @@ pub(super) fn judge_server(
         findings.push(Finding::problem(
             "database",
             "it takes no writes, so nothing can be claimed: set OUTBOX_DATABASE_URL to the primary",
-        ));
-    }
-    if !examination.missing_rights.is_empty() {
-        let missing = examination.missing_rights.join(", ");
-        findings.push(Finding::problem(
-            "role",
-            format!(
-                "{role} can't do a relay's work, it lacks {missing}: GRANT outbox_relay TO \
-                 {role}, or run this with the relay's settings"
-            ),
         ));
     }
     findings.push(clock(&here, examination.clock));
@@ -79,37 +63,33 @@ pub(super) fn outbox_is_there() -> Finding {
     Finding::ok("outbox", format!("it has version {SCHEMA_VERSION}, as this program needs"))
 }
 
-/// Destinations of messages that the settings do not know.
-pub(super) fn judge_backlog(backlog: &[Backlog], known: &Destinations) -> Vec<Finding> {
-    let unknown = backlog.iter().filter(|waiting| known.get(&waiting.destination).is_none());
-    let findings = unknown.filter_map(|unknown| {
-        let Backlog { destination, due, retrying, scheduled, claimed, dead, .. } = unknown;
-        let subject = format!("destination {destination}");
-        let n_waiting = (due + retrying + scheduled + claimed).unsigned_abs();
-        if n_waiting > 0 {
-            let advice = format!(
-                "OUTBOX_DESTINATIONS does not have it, and {} would die with no_route: add it \
-                 before a relay runs, or `outbox pause {destination}`",
-                messages(n_waiting)
-            );
-            Some(Finding::problem(subject, advice))
-        } else if *dead > 0 {
-            let advice = format!(
-                "OUTBOX_DESTINATIONS does not have it, and has {} dead: add it before a redrive",
-                messages(dead.unsigned_abs())
-            );
-            Some(Finding::note(subject, advice))
-        } else {
-            None
+/// Whether a pooler hands out the server's connections. A login may have no second connection to find out by.
+pub(super) fn judge_pooler(is_pooled: &Result<bool, Error>) -> Finding {
+    match is_pooled {
+        Ok(true) => Finding::ok(
+            "pooler",
+            "a transaction pooler is between, through which every program works but `outbox \
+             migrate`",
+        ),
+        Ok(false) => Finding::ok(
+            "pooler",
+            "no transaction pooler was seen: a connection kept its process of the server",
+        ),
+        Err(error) => {
+            let code = error.code();
+            Finding::note(
+                "pooler",
+                format!(
+                    "two connections at once, as a function has them, were not to be had ({code}): \
+                     raise the login's CONNECTION LIMIT, or the server's max_connections"
+                ),
+            )
         }
-    });
-    findings.collect()
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use outbox::{Destination, Target};
-
     use super::super::finding::Severity::{self, Note, Ok, Problem};
     use super::*;
 
@@ -123,7 +103,7 @@ mod tests {
             role: "relay_login".into(),
             takes_writes: true,
             clock: NOON,
-            missing_rights: Vec::new(),
+            member_of: Vec::new(),
         }
     }
 
@@ -133,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_healthy_server_has_no_problem() {
-        assert_eq!(severities(&judge_server(&healthy(), NOON..=NOON)), [Ok, Ok]);
+        assert_eq!(severities(&judge(&healthy(), NOON..=NOON)), [Ok, Ok]);
     }
 
     #[test]
@@ -141,12 +121,8 @@ mod tests {
         for (sick, named) in [
             (Examination { encoding: "LATIN1".into(), ..healthy() }, "encoding UTF8"),
             (Examination { takes_writes: false, ..healthy() }, "the primary"),
-            (
-                Examination { missing_rights: vec!["SELECT on message".into()], ..healthy() },
-                "GRANT outbox_relay TO relay_login",
-            ),
         ] {
-            let findings = judge_server(&sick, NOON..=NOON);
+            let findings = judge(&sick, NOON..=NOON);
             assert_eq!(severities(&findings), [Ok, Problem, Ok]);
             assert!(findings[1].advice.contains(named), "{:?}", findings[1]);
         }
@@ -162,37 +138,9 @@ mod tests {
             (NOON + minutes..=NOON + 2 * minutes, Note, "600.0 s ahead of"),
             (Duration::ZERO..=NOON.saturating_sub(minutes), Note, "600.0 s behind"),
         ] {
-            let finding = judge_server(&healthy(), here).pop().unwrap();
+            let finding = judge(&healthy(), here).pop().unwrap();
             assert_eq!(finding.severity, severity);
             assert!(finding.advice.contains(said), "{finding:?}");
         }
-    }
-
-    #[test]
-    fn messages_for_an_unknown_destination_are_a_problem_and_dead_ones_a_note() {
-        let backlog = |destination: &str, [due, scheduled, dead]: [i64; 3]| Backlog {
-            destination: destination.into(),
-            due,
-            retrying: 0,
-            scheduled,
-            claimed: 0,
-            dead,
-            oldest_due_seconds: 0.0,
-            paused: false,
-            breaker_open: false,
-            held_groups: 0,
-            held: 0,
-        };
-        let target = Target::parse("arn:aws:sqs:eu-west-1:1:orders").unwrap();
-        let known: Destinations = [Destination::new("orders", target)].into_iter().collect();
-        let waiting = [
-            backlog("orders", [7, 0, 1]),
-            backlog("fax", [1, 1, 5]),
-            backlog("letters", [0, 0, 1]),
-        ];
-        let findings = judge_backlog(&waiting, &known);
-        assert_eq!(severities(&findings), [Problem, Note]);
-        assert_eq!(findings[0].subject, "destination fax");
-        assert!(findings[0].advice.contains("2 messages would die"), "{findings:?}");
     }
 }

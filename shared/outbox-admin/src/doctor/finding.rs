@@ -5,7 +5,7 @@ use serde::Serialize;
 /// How much a finding matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Severity {
+pub enum Severity {
     /// As it should be.
     Ok,
     /// Good to know; nothing has to be done.
@@ -15,7 +15,8 @@ pub(crate) enum Severity {
 }
 
 impl Severity {
-    pub(crate) fn as_str(self) -> &'static str {
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
             Self::Note => "note",
@@ -26,22 +27,28 @@ impl Severity {
 
 /// A finding; its advice is one sentence without a secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Finding {
-    pub(crate) severity: Severity,
-    pub(crate) subject: String,
-    pub(crate) advice: String,
+pub struct Finding {
+    /// How much it matters.
+    pub severity: Severity,
+    /// What was looked at: `database`, `destination orders`.
+    pub subject: String,
+    /// What is found, and what to do about it.
+    pub advice: String,
 }
 
 impl Finding {
-    pub(crate) fn ok(subject: impl Into<String>, advice: impl Into<String>) -> Self {
+    /// One that is as it should be.
+    pub fn ok(subject: impl Into<String>, advice: impl Into<String>) -> Self {
         Self::new(Severity::Ok, subject, advice)
     }
 
-    pub(crate) fn note(subject: impl Into<String>, advice: impl Into<String>) -> Self {
+    /// One that is good to know.
+    pub fn note(subject: impl Into<String>, advice: impl Into<String>) -> Self {
         Self::new(Severity::Note, subject, advice)
     }
 
-    pub(crate) fn problem(subject: impl Into<String>, advice: impl Into<String>) -> Self {
+    /// One that has to be ended.
+    pub fn problem(subject: impl Into<String>, advice: impl Into<String>) -> Self {
         Self::new(Severity::Problem, subject, advice)
     }
 
