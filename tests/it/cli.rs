@@ -8,6 +8,7 @@ use tokio::process::Command;
 use url::Url;
 
 mod archive;
+mod bench;
 mod doctor;
 mod enqueue;
 mod list;
@@ -63,6 +64,7 @@ async fn a_database_that_cannot_be_reached_ends_every_verb_with_3_and_no_secret(
             &["show", "7"],
             &["tail"],
             &["redrive", "7", "--reason", "repaired"],
+            &["bench", "--yes"],
         ] {
             let ended = outbox(url.as_str(), args).await;
             assert_eq!(ended.code, Some(3), "{}", ended.output);

@@ -65,7 +65,7 @@ fn event(name: &str) -> Value {
 }
 
 /// Every verb that does something, with arguments.
-const VERBS: [&[&str]; 11] = [
+const VERBS: [&[&str]; 12] = [
     &["migrate", "--check"],
     &["enqueue", "--file", "/dev/null"],
     &["relay", "--until-drained"],
@@ -77,6 +77,7 @@ const VERBS: [&[&str]; 11] = [
     &["discard", "7", "--yes", "--reason", "r"],
     &["pause", "orders", "--reason", "r"],
     &["resume", "orders", "--reason", "r"],
+    &["bench", "--messages", "100", "--rounds", "1", "--yes"],
 ];
 
 /// What the three functions and every verb say, each made by `set_up`, and what the process list shows of them.

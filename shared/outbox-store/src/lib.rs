@@ -23,6 +23,7 @@
 
 mod archived;
 mod backlog;
+mod bench;
 mod breaker;
 mod checkup;
 mod claim;
@@ -55,6 +56,7 @@ mod time_limits;
 
 pub use archived::{ArchivedRow, PurgeableMessage};
 pub use backlog::Backlog;
+pub use bench::{Bench, BenchServer, LeftOver, Written};
 pub use breaker::FailedRequests;
 pub use checkup::Fact;
 pub use claim::{Claim, GroupQuota, Quota, Terms, Wanted};

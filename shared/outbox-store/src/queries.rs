@@ -167,6 +167,19 @@ mod table {
         [UUID_ARRAY, TEXT_ARRAY], ["id"]);
     pub(crate) const RECEIVE: Query = query!(receive,
         [TEXT, UUID], ["is_first"]);
+    pub(crate) const BENCH_SERVER: Query = query!(bench_server,
+        [], ["server_version", "synchronous_commit", "fsync", "full_page_writes", "takes_writes", "may_create",
+             "grant_create", "missing_roles", "may_create_roles"]);
+    pub(crate) const BENCH_LEFT_OVER: Query = query!(bench_left_over,
+        [INT8], ["name", "bytes", "drop_statement"]);
+    pub(crate) const BENCH_HOLD: Query = query!(bench_hold,
+        [INT8, TEXT], ["held"]);
+    pub(crate) const BENCH_FILL: Query = query!(bench_fill,
+        [INT8, INT8, INT8, TEXT], []);
+    pub(crate) const BENCH_ROUND_TRIP: Query = query!(bench_round_trip,
+        [], ["one"]);
+    pub(crate) const BENCH_WRITTEN: Query = query!(bench_written,
+        [], ["wal_bytes", "next_transaction"]);
 }
 pub(crate) use table::*;
 
@@ -223,6 +236,12 @@ pub const ALL: &[Query] = &[
     ENQUEUE,
     ENQUEUED_BEFORE,
     RECEIVE,
+    BENCH_SERVER,
+    BENCH_LEFT_OVER,
+    BENCH_HOLD,
+    BENCH_FILL,
+    BENCH_ROUND_TRIP,
+    BENCH_WRITTEN,
 ];
 
 /// Opens the transaction of a guarded statement. The settings leave only index scans and nested loops, because the

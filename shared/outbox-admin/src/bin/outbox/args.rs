@@ -2,6 +2,7 @@
 
 #![expect(clippy::doc_markdown, reason = "help shows names as they are, without backticks")]
 
+mod bench;
 mod doctor;
 mod messages;
 
@@ -10,6 +11,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum, value_parser};
 use outbox_admin::{Age, operator_name};
 
+pub(crate) use bench::Bench;
 pub(crate) use doctor::Doctor;
 pub(crate) use messages::{Becomes, Completions, List, Man, Show, Tail, Which};
 
@@ -149,6 +151,22 @@ pub(crate) enum Verb {
     /// Exits 1 if there was nothing to resume.
     #[command(verbatim_doc_comment)]
     Resume(Resume),
+    /// Measure what the database and the relay can do, in a schema of its own
+    ///
+    /// Makes a schema outbox_bench_..., fills it, and drops it at the end, also after an error
+    /// and at Ctrl-C or SIGTERM; the real outbox is not touched. A second signal, or kill -9,
+    /// leaves it behind: then the next bench says how to drop it. The login needs CREATE on
+    /// the database, and the server's own address: a transaction pooler is refused.
+    ///
+    /// In each round the same messages are claimed and marked by the statements alone, one
+    /// after another, and then by the whole relay with a publisher that accepts everything
+    /// at once. Neither SQS and SNS nor the way to them is measured. Whatever else the
+    /// machine and the server do shows in the figures.
+    ///
+    /// It writes WAL, which replicas and archives get too, and asks before it does so, or
+    /// wants --yes where there is no terminal to ask at.
+    #[command(verbatim_doc_comment)]
+    Bench(Bench),
     /// Print what a shell needs to complete verbs and options
     Completions(Completions),
     /// Print the manual page, or write one for each verb

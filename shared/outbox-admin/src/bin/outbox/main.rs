@@ -7,6 +7,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a failed unwrap fails the test"))]
 
 mod args;
+mod bench;
 mod colour;
 mod context;
 mod discard;
@@ -64,6 +65,7 @@ async fn carry_out(verb: Verb, output: Output) -> Result<Exit, Failure> {
         Verb::Discard(args) => discard::run(args, output).await,
         Verb::Pause(args) => pause::pause(args, output).await,
         Verb::Resume(args) => pause::resume(args, output).await,
+        Verb::Bench(args) => bench::run(&args, output).await,
         Verb::Completions(args) => manual::completions(&args),
         Verb::Man(args) => manual::pages(&args),
     }

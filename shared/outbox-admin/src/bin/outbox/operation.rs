@@ -111,7 +111,8 @@ fn shown(preview: &Preview) -> String {
     }
 }
 
-fn can_ask() -> bool {
+/// Whether there is a terminal to ask at.
+pub(crate) fn can_ask() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
@@ -124,10 +125,14 @@ fn agrees(action: Action, preview: &Preview) -> Result<bool, Failure> {
         Action::Redrive => format!("Redrive {dead}?"),
         Action::Discard => format!("Delete {dead} for good?"),
     };
+    ask(&format!("{}\n{question}", dead_by_code(&preview.dead_letters)))
+}
+
+/// Asks on the terminal; what is not a yes is a no.
+pub(crate) fn ask(question: &str) -> Result<bool, Failure> {
     let cannot_ask = |error| Failure::problem(format!("cannot ask: {error}"));
     let mut answer = String::new();
-    write!(io::stderr(), "{}\n{question} [y/N] ", dead_by_code(&preview.dead_letters))
-        .map_err(cannot_ask)?;
+    write!(io::stderr(), "{question} [y/N] ").map_err(cannot_ask)?;
     io::stdin().read_line(&mut answer).map_err(cannot_ask)?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }

@@ -134,7 +134,7 @@ fn is_away(context: &Context, error: &Error) -> bool {
 }
 
 /// Cancelled by the first SIGTERM or SIGINT; the second ends the process at once.
-fn stop_at_signal() -> Result<CancellationToken, Failure> {
+pub(crate) fn stop_at_signal() -> Result<CancellationToken, Failure> {
     let cannot_listen = |error| Failure::problem(format!("cannot listen to signals: {error}"));
     let mut sigterm = signal(SignalKind::terminate()).map_err(cannot_listen)?;
     let mut sigint = signal(SignalKind::interrupt()).map_err(cannot_listen)?;
