@@ -52,7 +52,7 @@ BEGIN
     INSERT INTO outbox.run (function, run_by, started_at, ended_at, error_code, report)
     VALUES (
         record_run.function, left(record_run.run_by, 256),
-        clock_timestamp() - greatest(record_run.duration_ms, 0) * interval '1 millisecond', clock_timestamp(),
+        clock_timestamp() - least(greatest(record_run.duration_ms, 0), 31536000000) * interval '1 millisecond', clock_timestamp(),
         left(record_run.error_code, 256), record_run.report
     );
     -- More than come in, so that it stays small, and so few that it costs nothing. The new row is the latest.

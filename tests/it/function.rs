@@ -146,7 +146,11 @@ async fn a_relay_that_is_switched_off_asks_neither_the_database_nor_the_queue() 
 async fn bad_settings_end_the_program_before_it_asks_for_an_event() {
     let endpoint = Endpoint::start();
     for (name, value, shown) in [
-        ("OUTBOX_DESTINATIONS", r#"{"orders": "ftp://example.com/q"}"#, "ftp://example.com/q"),
+        (
+            "OUTBOX_DESTINATIONS",
+            r#"{"orders": "ftp://example.com/q"}"#,
+            "\"orders\": target (not shown)",
+        ),
         ("OUTBOX_DESTINATIONS", r#"{"orders": "arn:aws:s3:::bucket"}"#, "arn:aws:s3:::bucket"),
         ("OUTBOX_DESTINATIONS", r#"{"orders": "arn:aws:sqs"#, "line 1 column 23"),
         ("OUTBOX_LEASE_SECONDS", "59", "OUTBOX_FUNCTION_TIMEOUT_SECONDS, 60"),

@@ -48,13 +48,17 @@ pub fn migrations(schema: &Schema) -> Vec<Migration> {
 /// session keeps two migrations apart.
 ///
 /// # Errors
-/// [`Error::Migration`] with the failing migration's name; it has changed nothing, those before it stay.
+/// [`Error::Migration`] with the failing migration's name; it has changed nothing, those before it stay. It waits three
+/// seconds at most for the lock of a table that somebody's transaction has written to (`55P03`); repeat it then.
 ///
 /// # Cancellation
 /// A dropped future leaves each migration applied or not; close the connection, which frees the lock.
 pub async fn migrate(client: &mut Client, schema: &Schema) -> Result<Vec<String>, Error> {
     client.execute("SELECT pg_advisory_lock($1)", &[&ADVISORY_LOCK]).await?;
+    // Who waits for a lock of a table makes all writers wait behind: better to fail soon, and to be tried again.
+    client.batch_execute("SET lock_timeout = '3s'").await?;
     let applied = migrate_locked(client, schema).await;
+    client.batch_execute("RESET lock_timeout").await?;
     let unlocked = client.execute("SELECT pg_advisory_unlock($1)", &[&ADVISORY_LOCK]).await;
     // A failed migration has more to say than the unlocking that failed after it.
     let applied = applied?;

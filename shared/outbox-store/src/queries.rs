@@ -142,7 +142,8 @@ mod table {
         [], ["takes_writes"]);
     pub(crate) const DESTINATION_STATUS: Query = query!(destination_status,
         [INT8], ["destination", "due", "retrying", "scheduled", "claimed", "dead", "oldest_due_seconds", "paused",
-                 "breaker_open", "held_groups", "held", "is_bounded", "oldest_waiting_seconds", "held_group", "dead_codes", "age_is_bounded"]);
+                 "breaker_open", "held_groups", "held", "is_bounded", "oldest_waiting_seconds", "held_group", "dead_codes",
+                 "age_is_bounded"]);
     pub(crate) const DESTINATION_STATES: Query = query!(destination_states,
         [], ["name", "paused_at", "paused_seconds", "paused_by", "pause_reason", "opened_at", "open_seconds", "error_code",
              "failed_probes", "probe_in_seconds"]);

@@ -20,7 +20,11 @@ SELECT
     ARRAY(SELECT name FROM jsonb_object_keys(m.headers) AS name ORDER BY name) AS header_names,
     CASE WHEN $3::boolean THEN m.headers::text END AS headers,
     (extract(epoch FROM m.created_at) * 1000)::bigint AS created_ms,
-    (extract(epoch FROM m.available_at) * 1000)::bigint AS available_ms,
+    (extract(epoch FROM CASE m.available_at
+            WHEN 'infinity' THEN timestamptz '9999-12-31 00:00+00'
+            WHEN '-infinity' THEN timestamptz '0001-01-01 00:00+00'
+            ELSE m.available_at
+        END) * 1000)::bigint AS available_ms,
     (extract(epoch FROM m.first_failed_at) * 1000)::bigint AS first_failed_ms,
     (extract(epoch FROM m.locked_until) * 1000)::bigint AS locked_until_ms,
     (extract(epoch FROM m.dispatched_at) * 1000)::bigint AS dispatched_ms,

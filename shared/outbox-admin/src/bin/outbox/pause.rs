@@ -6,7 +6,7 @@ use outbox_lambda::Program;
 use crate::args;
 use crate::context::{Context, actor};
 use crate::exit::{Exit, Failure};
-use crate::output::Output;
+use crate::output::{Output, plain};
 
 pub(crate) async fn pause(args: args::Pause, output: Output) -> Result<Exit, Failure> {
     let args::Pause { destination, reason, who } = args;
@@ -33,6 +33,7 @@ async fn carry_out(
     who: &args::Who,
     output: Output,
 ) -> Result<Exit, Failure> {
+    let what = plain(what);
     let context = Context::quiet(Program::CommandLine)?;
     let store = context.store()?;
     let mut reply = execute(&store, &command, &actor(who), TimeLimits::default())
@@ -54,7 +55,7 @@ async fn carry_out(
         _ => unreachable!("a pause or a resume is answered by its own reply"),
     };
     if let Some(note) = note {
-        text = format!("{text}\n{note}");
+        text = format!("{text}\n{}", plain(note));
     }
     output.show(&reply, || text)?;
     Ok(if changed { Exit::Ok } else { Exit::Problem })

@@ -56,9 +56,11 @@ async fn follow(
                 let is_full = seen.iter().filter(|seen| seen.id > after).count() as u64
                     >= NEW_AT_ONCE.unsigned_abs();
                 let events = following.take(seen);
-                let mut wanted = events.iter().filter(|event| is_wanted(args, event));
-                if !wanted.all(|event| write_line(&line(event, form, is_coloured))) {
-                    return Ok(Exit::Ok);
+                let wanted = events.iter().filter(|event| is_wanted(args, event));
+                for event in wanted {
+                    if !write_line(&line(event, form, is_coloured))? {
+                        return Ok(Exit::Ok);
+                    }
                 }
                 // A burst is caught up with at once.
                 if is_full {
@@ -122,9 +124,12 @@ fn line(event: &Event, form: Form, is_coloured: bool) -> String {
     }
 }
 
-/// Writes a line at once; false if nobody reads it.
-fn write_line(line: &str) -> bool {
+/// Writes a line at once; false if nobody reads it any more.
+fn write_line(line: &str) -> Result<bool, Failure> {
     let mut stdout = io::stdout();
-    let written = writeln!(stdout, "{line}").and_then(|()| stdout.flush());
-    !written.is_err_and(|error| error.kind() == ErrorKind::BrokenPipe)
+    match writeln!(stdout, "{line}").and_then(|()| stdout.flush()) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Failure::problem(format!("cannot write what is seen: {error}"))),
+    }
 }
