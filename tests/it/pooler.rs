@@ -131,10 +131,10 @@ async fn the_operators_verbs_go_through_a_transaction_pooler() {
 
 /// Its lock is the session's, and a pooler gives the session away with the lock.
 #[tokio::test]
-async fn a_migration_refuses_to_go_through_a_transaction_pooler() {
+async fn a_migration_and_a_bench_refuse_to_go_through_a_transaction_pooler() {
     let db = Database::empty().await;
     let pgbouncer = PgBouncer::start(&[&db.url()]).await;
-    for arguments in [&["migrate"][..], &["migrate", "--check"]] {
+    for arguments in [&["migrate"][..], &["migrate", "--check"], &["bench", "--yes"]] {
         let output = outbox(&pgbouncer.url(&db.url()), arguments).await;
         assert_eq!(output.status.code(), Some(2), "{output:?}");
         let said = String::from_utf8(output.stderr).unwrap();

@@ -80,7 +80,7 @@ pub async fn connect(database: &Database) -> Result<Client, Error> {
 }
 
 /// One connection to the server itself, with nothing between that hands it to others from transaction to
-/// transaction: for migrations, whose lock is the session's.
+/// transaction: for migrations and benches, whose lock is the session's.
 ///
 /// # Errors
 /// [`Error::Pooled`] if a transaction pooler answers; else as [`connect`].

@@ -46,8 +46,8 @@ pub enum Error {
     },
     /// A transaction pooler answers where the server itself has to.
     #[error(
-        "the database {database} is reached through a transaction pooler, and a migration needs a session of its \
-         own: give the server's own address in OUTBOX_DATABASE_URL, or OUTBOX_DATABASE_HOST and _PORT"
+        "the database {database} is reached through a transaction pooler, and a migration or a bench needs a \
+         session of its own: give the server's own address in OUTBOX_DATABASE_URL, or OUTBOX_DATABASE_HOST and _PORT"
     )]
     Pooled {
         /// Host, port, database and role.

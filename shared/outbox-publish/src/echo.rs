@@ -123,7 +123,9 @@ fn mark_scalars(
         Value::String(value) => mark(text, stretches, value, repeated),
         Value::Number(value) => mark(text, stretches, &value.to_string(), repeated),
         Value::Array(values) => {
-            values.iter().for_each(|value| mark_scalars(text, stretches, value, repeated));
+            for value in values {
+                mark_scalars(text, stretches, value, repeated);
+            }
         }
         Value::Object(values) => {
             values.values().for_each(|value| mark_scalars(text, stretches, value, repeated));
