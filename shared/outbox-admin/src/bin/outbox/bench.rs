@@ -36,7 +36,7 @@ use report::Report;
 use rounds::{Bed, Ended};
 
 /// How long the schema's end may take: a statement that was given up is awaited first.
-const REMOVE_WITHIN: Duration = Duration::from_secs(60);
+const REMOVE_WITHIN: Duration = Duration::from_mins(1);
 
 pub(crate) async fn run(args: &args::Bench, output: Output) -> Result<Exit, Failure> {
     let context = Context { role: "that owns the schema", ..Context::quiet(Program::CommandLine)? };
