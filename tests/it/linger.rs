@@ -67,13 +67,7 @@ async fn two_hundred_destinations_cost_no_more_transactions_than_a_few() {
     let relay = relay(&db, &endpoint.sdk_config(), to, RunPolicy::default());
     let (report, n_transactions) = counted(&db, relay).await;
     assert_eq!((report.dispatched, report.drained), (1_000, true));
-    // Marks are written four times a second and looks are taken meanwhile, so a run on a busy machine makes more of them.
-    let took_ms = i64::try_from(report.duration_ms).unwrap();
-    let most = (30 + took_ms / 50).min(150);
-    assert!(
-        n_transactions <= most,
-        "{n_transactions} transactions in {took_ms} ms, at most {most}"
-    );
+    assert!(n_transactions < 40, "{n_transactions} transactions");
 }
 
 /// Idle polls, counted by the server: each is a transaction. Twenty messages wait in vain meanwhile.
